@@ -1,0 +1,41 @@
+package wire
+
+// Elements calls each with the raw bytes of every element of a scanned array,
+// in order.
+func Elements(array []byte, each func(raw []byte)) {
+	s := scanner{b: array}
+	s.space()
+	s.i++
+	s.space()
+	for s.i < len(s.b) && s.b[s.i] != ']' {
+		start := s.i
+		if s.skip() != nil {
+			return
+		}
+		each(s.b[start:s.i:s.i])
+		if more, err := s.comma(']'); err != nil || !more {
+			return
+		}
+	}
+}
+
+// Member returns the raw value of a member of a scanned object, nil when the
+// object has none. It is for the few messages a session looks into once, not for
+// the relay path.
+func Member(object []byte, name string) []byte {
+	s := scanner{b: object}
+	s.space()
+	if shape, err := s.peek(); err != nil || shape != Object {
+		return nil
+	}
+	var found []byte
+	_ = s.object(func(s *scanner, key []byte, _ int) error {
+		start := s.i
+		err := s.skip()
+		if string(key) == name {
+			found = s.b[start:s.i:s.i]
+		}
+		return err
+	})
+	return found
+}
