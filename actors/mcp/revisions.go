@@ -1,0 +1,26 @@
+package mcp
+
+// Protocol revisions. A revision opens either with initialize (legacy) or with
+// nothing at all (modern, stateless); nothing in the broker assumes that a
+// session begins with initialize.
+const (
+	Revision20241105 = "2024-11-05"
+	Revision20250326 = "2025-03-26"
+	Revision20250618 = "2025-06-18"
+	Revision20251125 = "2025-11-25"
+)
+
+// KnownRevision reports a value acceptable in the MCP-Protocol-Version header.
+func KnownRevision(version string) bool {
+	switch version {
+	case Revision20241105, Revision20250326, Revision20250618, Revision20251125:
+		return true
+	}
+	return false
+}
+
+// AllowsBatch reports the one revision in which a client may send batches.
+func AllowsBatch(version string) bool { return version == Revision20250326 }
+
+// MaxBatch is how many messages one batch may hold.
+const MaxBatch = 50
