@@ -1,0 +1,236 @@
+package msg
+
+import (
+	"time"
+
+	"mcpbroker/actors/mcp"
+	"mcpbroker/actors/wire"
+)
+
+// To a slot, from client sessions. ------------------------------------------
+
+// JoinSlot adds a session to a slot. It travels through the registry, which
+// creates the slot if need be; the slot answers SlotJoined, or the registry or
+// the slot JoinRefused.
+type JoinSlot struct {
+	control
+	Slot    string
+	Session uint64
+	Client  Ref
+}
+
+// LeaveSlot removes a session: its pending calls are cancelled upstream. A
+// session that does not know its slot yet sends it through the registry, behind
+// its JoinSlot.
+type LeaveSlot struct {
+	control
+	Slot    string
+	Session uint64
+}
+
+// StreamChanged tells whether the session has an open stream. A session without
+// one may be ended when the slot has too many.
+type StreamChanged struct {
+	control
+	Session uint64
+	Open    bool
+}
+
+// ClientCall is a request of a client. It is answered by exactly one CallReply
+// or CallFailed.
+type ClientCall struct {
+	Session uint64
+	Client  Ref
+	Call    uint64 // the session's own number for it
+	Frame   wire.Frame
+	Trace   string // a fresh traceparent, for a frame that carries no valid one
+}
+
+// ClientNote is a notification of a client.
+type ClientNote struct {
+	Session uint64
+	Frame   wire.Frame
+}
+
+// CallerLeft: nobody waits for this call any more.
+type CallerLeft struct {
+	control
+	Session uint64
+	Call    uint64
+}
+
+// To a slot, from providers. ------------------------------------------------
+
+// ProviderKind is how a provider reaches its slot; the values are the
+// transports an inventory reports.
+type ProviderKind string
+
+const (
+	Dedicated   ProviderKind = "ws"
+	Multiplexed ProviderKind = "ws-multiplex"
+	Loopback    ProviderKind = "loopback"
+	NoProvider  ProviderKind = "none"
+)
+
+// Conduit carries frames to a slot's provider. Send never blocks; false means
+// the provider is going away.
+type Conduit interface {
+	Send(frame []byte, class mcp.Class) bool
+}
+
+// ClaimSlot asks for a slot. It travels through the registry; the claimant gets
+// ClaimGranted or ClaimRefused. A refused Multiplexed claim is remembered and
+// granted once the slot is free.
+type ClaimSlot struct {
+	control
+	Slot      string
+	Claimant  Ref
+	Conduit   Conduit
+	Kind      ProviderKind
+	Principal string // authenticated identity; empty without authentication
+	Aggregate bool   // asked to join _all
+}
+
+// WithdrawClaim forgets a remembered claim; it travels through the registry.
+type WithdrawClaim struct {
+	control
+	Slot     string
+	Claimant Ref
+}
+
+// LivenessReport is a holder's answer to LivenessAsked.
+type LivenessReport struct {
+	control
+	Gen         uint64
+	Open        bool
+	Outstanding time.Duration // age of the oldest unanswered ping; 0 when none is
+}
+
+// ProviderFrame is a scanned frame of the slot's provider.
+type ProviderFrame struct {
+	control
+	Gen    uint64
+	Frame  wire.Frame
+	Credit Credit
+}
+
+// ProviderJunk is a frame of the provider that does not scan.
+type ProviderJunk struct {
+	control
+	Gen    uint64
+	Head   []byte // its first bytes, for the log
+	Credit Credit
+}
+
+// ProviderGone: the holder of generation Gen has left.
+type ProviderGone struct {
+	control
+	Gen uint64
+}
+
+// To a slot, from itself and the registry. ----------------------------------
+
+// TimerDue wakes a slot for its deadlines.
+type TimerDue struct {
+	control
+	Gen uint64
+}
+
+// CallCrashed: the slot failed while it handled the provider's answer with this
+// id, so the caller must be told.
+type CallCrashed struct {
+	control
+	ID uint64
+}
+
+// RetireSlot asks an unused slot to end; it answers SlotRetired.
+type RetireSlot struct{ control }
+
+// To the provider side, from slots. -----------------------------------------
+
+// ClaimGranted: the claimant holds the slot as of generation Gen.
+type ClaimGranted struct {
+	control
+	Slot string
+	Ref  Ref
+	Gen  uint64
+}
+
+// ClaimRefused carries the three forms of one refusal.
+type ClaimRefused struct {
+	control
+	Slot        string
+	Err         *wire.Error // for an error envelope, and the log
+	CloseReason string      // for the close frame of a dedicated socket
+	LogLead     string      // names the rule in the warning
+}
+
+// LivenessAsked asks a holder whether its peer still answers.
+type LivenessAsked struct {
+	control
+	Slot  string
+	Gen   uint64
+	Asker Ref
+}
+
+// EvictHolder takes the slot away. Failed tells a takeover (the connection is
+// cut) from a slot that failed (closed with 1011).
+type EvictHolder struct {
+	control
+	Slot   string
+	Gen    uint64
+	Failed bool
+}
+
+// To client sessions, from slots and the registry. --------------------------
+
+// SlotJoined: the session is a member of the slot.
+type SlotJoined struct {
+	control
+	Ref     Ref
+	Session uint64
+}
+
+// JoinRefused: the slot cannot be had.
+type JoinRefused struct {
+	control
+	Err *wire.Error
+}
+
+// CallReply is the answer to a call, with the client's own id.
+type CallReply struct {
+	control
+	Call  uint64
+	Frame []byte
+}
+
+// CallFailed is the broker's answer to a call.
+type CallFailed struct {
+	control
+	Call uint64
+	Err  *wire.Error
+}
+
+// CallProgress is a progress notification of one call, with the client's token.
+type CallProgress struct {
+	control
+	Call  uint64
+	Frame []byte
+}
+
+// Notify is a notification of the provider for every session of its slot. It
+// takes no headroom: a flood of notifications leaves room for answers.
+type Notify struct {
+	Frame []byte
+	Class mcp.Class
+	Key   string
+}
+
+// SlotLost: the slot's actor was given up; the session has to join again.
+type SlotLost struct{ control }
+
+// EndSession: the session has to make room.
+type EndSession struct {
+	control
+	Why string
+}

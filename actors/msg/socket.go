@@ -1,0 +1,41 @@
+package msg
+
+import "mcpbroker/actors/wire"
+
+// SocketFrame is one message a provider socket's reader took off the wire,
+// scanned. Exactly one reader posts them, in order.
+type SocketFrame struct {
+	control
+	Frame    wire.Frame     // dedicated framing, or what was not an envelope
+	Envelope *wire.Envelope // multiplexed framing
+	Err      error          // the message does not scan; Head holds its start
+	Head     []byte
+	Credit   Credit
+}
+
+// SocketClosed: the reader ended. Fault names a protocol fault; it is nil for an
+// ordinary close or a lost connection.
+type SocketClosed struct {
+	control
+	Fault error
+}
+
+// HeartbeatDue is the socket's own timer.
+type HeartbeatDue struct {
+	control
+	Sweep uint64
+}
+
+// Ponged: the peer answered the ping of this sweep.
+type Ponged struct {
+	control
+	Sweep uint64
+}
+
+// CloseSocket asks a socket to say goodbye with this code: the broker stops, or
+// the peer reads too slowly.
+type CloseSocket struct {
+	control
+	Code   int
+	Reason string
+}
