@@ -1,0 +1,64 @@
+package rt
+
+import "sync"
+
+// jobs runs functions on goroutines that are kept for the next one. A fresh
+// goroutine spends most of a short job copying its stack upwards.
+type jobs struct {
+	mu      sync.Mutex
+	idle    []chan func()
+	maxIdle int
+	closed  bool
+	live    sync.WaitGroup
+}
+
+func newJobs(maxIdle int) *jobs { return &jobs{maxIdle: maxIdle} }
+
+// run starts fn on an idle goroutine, or on a new one. It never blocks.
+func (j *jobs) run(fn func()) {
+	j.mu.Lock()
+	if n := len(j.idle); n > 0 {
+		worker := j.idle[n-1]
+		j.idle = j.idle[:n-1]
+		j.mu.Unlock()
+		worker <- fn
+		return
+	}
+	j.live.Add(1)
+	j.mu.Unlock()
+	go j.work(fn)
+}
+
+func (j *jobs) work(fn func()) {
+	defer j.live.Done()
+	self := make(chan func(), 1)
+	for fn != nil {
+		fn()
+		if !j.park(self) {
+			return
+		}
+		fn = <-self
+	}
+}
+
+func (j *jobs) park(self chan func()) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed || len(j.idle) >= j.maxIdle {
+		return false
+	}
+	j.idle = append(j.idle, self)
+	return true
+}
+
+// close lets the idle goroutines go and waits for the busy ones.
+func (j *jobs) close() {
+	j.mu.Lock()
+	j.closed = true
+	for _, worker := range j.idle {
+		worker <- nil
+	}
+	j.idle = nil
+	j.mu.Unlock()
+	j.live.Wait()
+}

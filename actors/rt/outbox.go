@@ -1,0 +1,206 @@
+package rt
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"mcpbroker/actors/mcp"
+)
+
+// Item is one frame on its way out.
+type Item struct {
+	Frame []byte
+	Class mcp.Class
+	Key   string // for Coalesced
+	ID    uint64 // event id, where the transport has one
+}
+
+// Outbox is the byte-budgeted queue between the actors and the one writer of a
+// socket. Push never blocks; the writer is a pool worker that lives only while
+// there is something to write.
+//
+// Only our own bytes count against the budget, not what the kernel buffers.
+type Outbox struct {
+	limit   int
+	run     func(func())
+	write   func([]Item) error
+	failed  func(error)
+	overrun func()
+
+	mu      sync.Mutex
+	queue   []Item
+	spare   []Item
+	bytes   int
+	writing bool
+	closed  bool
+	finish  func()
+
+	dropped atomic.Uint64
+}
+
+// itemOverhead is charged for each queued frame on top of its bytes, so that a
+// flood of tiny frames is bounded too.
+const itemOverhead = 64
+
+// OutboxConfig are the seams of an Outbox.
+type OutboxConfig struct {
+	Limit   int                // bytes that may wait
+	Run     func(func())       // starts the writer, see System.Go
+	Write   func([]Item) error // writes a batch; called by one goroutine at a time
+	Failed  func(error)        // the writer met an error and ended; may be nil
+	Overrun func()             // a Required frame did not fit: the reader is too slow; may be nil
+}
+
+// NewOutbox returns an empty outbox.
+func NewOutbox(c OutboxConfig) *Outbox {
+	return &Outbox{limit: c.Limit, run: c.Run, write: c.Write, failed: c.Failed, overrun: c.Overrun}
+}
+
+// Push queues a frame. It reports false when the outbox is closed or the frame
+// was dropped. A frame larger than the budget is taken when nothing else waits.
+func (o *Outbox) Push(item Item) bool {
+	o.mu.Lock()
+	if o.closed {
+		o.mu.Unlock()
+		return false
+	}
+	cost := len(item.Frame) + itemOverhead
+	if old := o.older(item); old != nil {
+		cost -= len(old.Frame) + itemOverhead
+	}
+	if cost > 0 && o.bytes+cost > o.limit && len(o.queue) > 0 {
+		o.dropOldest(cost)
+		if o.bytes+cost > o.limit && len(o.queue) > 0 {
+			return o.refuse(item)
+		}
+	}
+	if old := o.older(item); old != nil {
+		*old = item
+	} else {
+		o.queue = append(o.queue, item)
+	}
+	o.bytes += cost
+	start := !o.writing
+	o.writing = true
+	o.mu.Unlock()
+	if start {
+		o.run(o.drain)
+	}
+	return true
+}
+
+// refuse ends a Push that found no room. mu is held and released.
+func (o *Outbox) refuse(item Item) bool {
+	if item.Class == mcp.Droppable {
+		o.mu.Unlock()
+		o.dropped.Add(1)
+		return false
+	}
+	o.closed = true
+	o.mu.Unlock()
+	if o.overrun != nil {
+		o.overrun()
+	}
+	return false
+}
+
+// older is the queued frame that item takes the place of, nil for none.
+func (o *Outbox) older(item Item) *Item {
+	if item.Class != mcp.Coalesced {
+		return nil
+	}
+	for i := range o.queue {
+		if q := &o.queue[i]; q.Class == mcp.Coalesced && q.Key == item.Key {
+			return q
+		}
+	}
+	return nil
+}
+
+// dropOldest removes droppable frames, oldest first, until cost fits.
+func (o *Outbox) dropOldest(cost int) {
+	kept := o.queue[:0]
+	for _, item := range o.queue {
+		if item.Class == mcp.Droppable && o.bytes+cost > o.limit {
+			o.bytes -= len(item.Frame) + itemOverhead
+			o.dropped.Add(1)
+			continue
+		}
+		kept = append(kept, item)
+	}
+	clear(o.queue[len(kept):])
+	o.queue = kept
+}
+
+func (o *Outbox) drain() {
+	for {
+		batch := o.take()
+		if batch == nil {
+			return
+		}
+		if err := o.write(batch); err != nil {
+			o.Close()
+			if o.failed != nil {
+				o.failed(err)
+			}
+			o.take()
+			return
+		}
+		o.recycle(batch)
+	}
+}
+
+// take hands the writer everything that waits, or ends it.
+func (o *Outbox) take() []Item {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.queue) == 0 {
+		o.writing = false
+		if finish := o.finish; finish != nil {
+			o.finish = nil
+			o.run(finish)
+		}
+		return nil
+	}
+	batch := o.queue
+	o.queue, o.spare = o.spare[:0], nil
+	o.bytes = 0
+	return batch
+}
+
+// recycle keeps a small batch slice for the next round.
+func (o *Outbox) recycle(batch []Item) {
+	clear(batch)
+	if cap(batch) > 64 {
+		return
+	}
+	o.mu.Lock()
+	o.spare = batch[:0]
+	o.mu.Unlock()
+}
+
+// Finish refuses further frames and runs fn once what waits has been written: the
+// close frame goes after the last message. After Close, or a failed write, fn
+// runs at once.
+func (o *Outbox) Finish(fn func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = true
+	if o.writing {
+		o.finish = fn
+		return
+	}
+	o.run(fn)
+}
+
+// Close drops what waits; later pushes are refused. The batch being written is
+// not interrupted.
+func (o *Outbox) Close() {
+	o.mu.Lock()
+	o.closed = true
+	o.queue, o.spare, o.bytes = nil, nil, 0
+	o.mu.Unlock()
+}
+
+// Dropped counts the frames that were dropped for a slow reader.
+func (o *Outbox) Dropped() uint64 { return o.dropped.Load() }
