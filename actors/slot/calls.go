@@ -1,0 +1,260 @@
+package slot
+
+import (
+	"bytes"
+	"log/slog"
+	"time"
+
+	"mcpbroker/actors/mcp"
+	"mcpbroker/actors/msg"
+	"mcpbroker/actors/wire"
+)
+
+// call is one request the provider has not answered yet.
+type call struct {
+	id      uint64  // the n of "brk-<n>"
+	client  msg.Ref // nil for the broker's own, and once the caller left
+	session uint64
+	number  uint64 // the session's number for the call
+	origID  []byte // raw
+	token   []byte // raw progress token of the caller, nil when it gave none
+	init    bool   // an initialize: never cancelled, its answer is kept
+
+	started  time.Time
+	deadline time.Time // zero is none
+	index    int       // in the heap of deadlines
+}
+
+func (s *State) clientCall(now time.Time, m *msg.ClientCall) {
+	isInit := string(m.Frame.Method) == mcp.Initialize
+	if isInit {
+		f := withoutCaller(&m.Frame)
+		s.lastInit = bytes.Clone(f.Raw(f.Params))
+	}
+	switch {
+	case s.members[m.Session] == nil:
+		s.fail(m, wire.SessionClosed())
+	case s.holder == nil:
+		s.fail(m, wire.NotConnected(s.name))
+	case s.load() >= s.cfg.MaxPending:
+		s.fail(m, wire.SlotBusy(s.name, "maxPendingPerSlot", s.cfg.MaxPending))
+	case isInit && !s.cfg.RelayInitialize:
+		s.initialize(now, m)
+	case s.holding():
+		s.held = append(s.held, m)
+	default:
+		s.relay(now, m, isInit)
+	}
+	s.touch(m.Session, now)
+}
+
+// load is what MaxPending bounds: all that waits for the provider.
+func (s *State) load() int { return len(s.pending) + len(s.held) + len(s.initQueue) }
+
+func (s *State) fail(m *msg.ClientCall, err *wire.Error) {
+	s.tell(m.Client, &msg.CallFailed{Call: m.Call, Err: err})
+}
+
+// relay gives the request a broker id and sends it.
+func (s *State) relay(now time.Time, m *msg.ClientCall, isInit bool) uint64 {
+	f := &m.Frame
+	c := &call{
+		id: s.cfg.NextID(), client: m.Client, session: m.Session, number: m.Call,
+		origID: bytes.Clone(f.Raw(f.ID)), init: isInit,
+	}
+	if f.Token.Present() {
+		c.token = bytes.Clone(f.Raw(f.Token))
+	}
+	s.track(now, c)
+	s.toProvider(wire.ToProvider(f, c.id, m.Trace), mcp.Required)
+	return c.id
+}
+
+func (s *State) track(now time.Time, c *call) {
+	c.started = now
+	if s.cfg.RequestTimeout > 0 {
+		c.deadline = now.Add(s.cfg.RequestTimeout)
+	}
+	if s.pending == nil {
+		s.pending = map[uint64]*call{}
+	}
+	s.pending[c.id] = c
+	s.deadlines.push(c)
+	s.undo(func() { delete(s.pending, c.id); s.deadlines.remove(c) })
+}
+
+func (s *State) untrack(c *call) {
+	delete(s.pending, c.id)
+	s.deadlines.remove(c)
+	s.undo(func() { s.pending[c.id] = c; s.deadlines.push(c) })
+}
+
+// drop ends a call nobody waits for: the provider is told, and its late answer
+// is no reason for a warning (F-24, F-45).
+func (s *State) drop(c *call) {
+	s.untrack(c)
+	s.abandon(c.id)
+	if s.holder != nil {
+		s.toProvider(cancelled(c.id), mcp.Required)
+	}
+}
+
+func cancelled(id uint64) []byte {
+	b := []byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`)
+	return append(wire.AppendBrokerID(b, id), `,"reason":"The caller no longer waits for the answer"}}`...)
+}
+
+// failAll answers every pending call with err; calls held back included.
+func (s *State) failAll(err *wire.Error) {
+	for _, c := range s.inOrder() {
+		s.untrack(c)
+		s.abandon(c.id)
+		s.tell(c.client, &msg.CallFailed{Call: c.number, Err: err})
+	}
+	s.failQueue(err)
+	for _, m := range s.held {
+		if m, ok := m.(*msg.ClientCall); ok {
+			s.fail(m, err)
+		}
+	}
+	s.held, s.holdUntil, s.initLeader = nil, time.Time{}, 0
+}
+
+// failQueue answers those who wait for another client's initialize. They are not
+// given a try of their own each: a provider that is silent to the first would
+// keep the n-th waiting for n deadlines.
+func (s *State) failQueue(err *wire.Error) {
+	for _, m := range s.initQueue {
+		s.fail(m, err)
+	}
+	s.initQueue = nil
+}
+
+// inOrder lists the pending calls oldest first.
+func (s *State) inOrder() []*call {
+	calls := make([]*call, 0, len(s.pending))
+	for _, c := range s.pending {
+		calls = append(calls, c)
+	}
+	sortCalls(calls)
+	return calls
+}
+
+func (s *State) callerLeft(m *msg.CallerLeft) {
+	for _, c := range s.pending {
+		if c.session == m.Session && c.number == m.Call && c.client != nil {
+			s.leaveCall(c)
+			return
+		}
+	}
+	s.initQueue = without(s.initQueue, func(q *msg.ClientCall) bool { return q.Session == m.Session && q.Call == m.Call })
+	s.held = without(s.held, func(h any) bool {
+		q, ok := h.(*msg.ClientCall)
+		return ok && q.Session == m.Session && q.Call == m.Call
+	})
+}
+
+// leaveCall takes the caller off a call. An initialize goes on: its answer
+// serves the clients that come after.
+func (s *State) leaveCall(c *call) {
+	if !c.init {
+		s.drop(c)
+		return
+	}
+	client := c.client
+	c.client = nil
+	s.undo(func() { c.client = client })
+}
+
+func (s *State) clientNote(now time.Time, m *msg.ClientNote) {
+	switch {
+	case s.holder == nil:
+	case string(m.Frame.Method) == mcp.Cancelled:
+		s.clientCancelled(m)
+	case s.holding() && s.load() >= s.cfg.MaxPending:
+		s.warnOnce(warnHeld, `[broker] slot "%s": a client notification was dropped: %d messages wait for the provider, the most that may (maxPendingPerSlot)`,
+			s.name, s.cfg.MaxPending)
+	case s.holding():
+		s.held = append(s.held, m)
+	default:
+		s.relayNote(m)
+	}
+	s.touch(m.Session, now)
+}
+
+func (s *State) relayNote(m *msg.ClientNote) {
+	if string(m.Frame.Method) == mcp.Initialized && !s.cfg.RelayInitialize {
+		if s.initialized {
+			return
+		}
+		s.initialized = true
+	}
+	s.toProvider(wire.NoteToProvider(&m.Frame), mcp.Required)
+}
+
+// clientCancelled translates the request id and forwards the cancellation, for
+// the session's own calls only (F-28). The call stays pending: a provider may
+// have answered already.
+func (s *State) clientCancelled(m *msg.ClientNote) {
+	f := withoutCaller(&m.Frame)
+	if !f.RequestID.Present() {
+		return
+	}
+	want := f.Raw(f.RequestID)
+	for _, c := range s.pending {
+		if c.session == m.Session && !c.init && bytes.Equal(c.origID, want) {
+			s.toProvider(wire.Replace(f, f.RequestID, wire.AppendBrokerID(nil, c.id)), mcp.Required)
+			return
+		}
+	}
+	s.held = without(s.held, func(h any) bool {
+		q, ok := h.(*msg.ClientCall)
+		if !ok || q.Session != m.Session || !bytes.Equal(q.Frame.Raw(q.Frame.ID), want) {
+			return false
+		}
+		s.fail(q, wire.Withdrawn())
+		return true
+	})
+}
+
+// withoutCaller returns f less what a client wrote under the broker's own key. It
+// serves the messages that are spliced in another way than the relay's.
+func withoutCaller(f *wire.Frame) *wire.Frame {
+	if !f.Caller.Present() {
+		return f
+	}
+	clean, _ := wire.Scan(wire.NoteToProvider(f))
+	return &clean
+}
+
+// callCrashed answers the caller whose answer the slot could not handle.
+func (s *State) callCrashed(now time.Time, m *msg.CallCrashed) {
+	c := s.pending[m.ID]
+	if c == nil {
+		return
+	}
+	s.untrack(c)
+	s.abandon(c.id)
+	s.endInitialize(c, nil)
+	s.promote(now)
+	s.tell(c.client, &msg.CallFailed{Call: c.number, Err: wire.Crashed(s.name)})
+}
+
+func (s *State) expire(now time.Time, c *call) {
+	after := now.Sub(c.started).Round(time.Millisecond)
+	err := wire.NoAnswer(s.name, s.cfg.RequestTimeout)
+	if after >= progressCap*s.cfg.RequestTimeout {
+		err = wire.NoAnswerCap(s.name, after, progressCap)
+	}
+	s.log(slog.LevelWarn, `[broker] provider "%s" did not answer a request within %dms (providerRequestTimeoutMs); its caller got an error`,
+		s.name, s.cfg.RequestTimeout.Milliseconds())
+	if c.init {
+		s.untrack(c)
+		s.abandon(c.id)
+		s.endInitialize(c, nil)
+		s.failQueue(err)
+	} else {
+		s.drop(c)
+	}
+	s.tell(c.client, &msg.CallFailed{Call: c.number, Err: err})
+}

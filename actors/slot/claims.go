@@ -1,0 +1,201 @@
+package slot
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"mcpbroker/actors/msg"
+	"mcpbroker/actors/wire"
+)
+
+// holder is the provider that serves the slot. A change replaces the value.
+type holder struct {
+	claim     *msg.ClaimSlot
+	gen       uint64
+	since     time.Time
+	aggregate bool
+}
+
+// decision is a claim that waits for the holder's word on its liveness.
+type decision struct {
+	claim *msg.ClaimSlot
+	gen   uint64 // the holder that was asked
+}
+
+// claim decides about a newcomer. A held slot is a message exchange: the holder
+// is asked whether its socket is open and its peer still answers.
+func (s *State) claim(now time.Time, c *msg.ClaimSlot) {
+	h := s.holder
+	switch {
+	case h == nil:
+		s.attach(now, c)
+	case h.claim.Claimant == c.Claimant:
+		s.grant(h)
+	case h.claim.Kind == msg.Loopback:
+		s.refuse(c, &msg.ClaimRefused{
+			Slot: s.name, Err: wire.ReservedSlot(s.name), CloseReason: wire.CloseReason(wire.ReservedSlot(s.name).Message),
+			LogLead: "reserved system slot, held by a provider in this process",
+		})
+	case len(s.deciding) >= maxClaims:
+		s.refuseHeld(c, "Too many claims on the slot are being decided.")
+	default:
+		s.deciding = append(s.deciding, decision{c, h.gen})
+		s.tell(h.claim.Claimant, &msg.LivenessAsked{Slot: s.name, Gen: h.gen, Asker: s.self})
+	}
+}
+
+// livenessReport decides the oldest claim that waits for it.
+func (s *State) livenessReport(now time.Time, m *msg.LivenessReport) {
+	for i, d := range s.deciding {
+		if d.gen != m.Gen {
+			continue
+		}
+		s.deciding = append(append([]decision(nil), s.deciding[:i]...), s.deciding[i+1:]...)
+		s.decide(now, d.claim, m)
+		return
+	}
+}
+
+func (s *State) decide(now time.Time, c *msg.ClaimSlot, m *msg.LivenessReport) {
+	if s.holder == nil || s.holder.gen != m.Gen {
+		s.claim(now, c)
+		return
+	}
+	if !m.Open {
+		s.takeOver(now, c)
+		return
+	}
+	mode := s.cfg.Takeover
+	if mode == Always {
+		if s.samePrincipal(c) {
+			s.log(slog.LevelWarn, `[broker] provider "%s": takeover mode "always" terminated the incumbent socket for a newcomer of the same principal`, s.name)
+			s.takeOver(now, c)
+			return
+		}
+		s.log(slog.LevelWarn, `[broker] provider "%s": takeover mode "always" was not honored and fell back to "liveness": it needs providerAuth, with both sockets authenticated as one principal`, s.name)
+		mode = Liveness
+	}
+	if mode == Liveness && s.cfg.HeartbeatInterval > 0 && m.Outstanding >= LivenessGrace(s.cfg.HeartbeatInterval) {
+		s.log(slog.LevelWarn, `[broker] provider "%s": the incumbent socket missed its last heartbeat (unanswered for %dms) and was terminated for a newcomer`,
+			s.name, m.Outstanding.Milliseconds())
+		s.takeOver(now, c)
+		return
+	}
+	s.refuseHeld(c, s.whyHeld(mode))
+}
+
+// LivenessGrace is how long a ping must have gone unanswered before it counts as
+// missed: half the interval, 5 s at most (F-10).
+func LivenessGrace(interval time.Duration) time.Duration {
+	return min(interval/2, maxLivenessGrace)
+}
+
+func (s *State) samePrincipal(c *msg.ClaimSlot) bool {
+	return c.Principal != "" && c.Principal == s.holder.claim.Principal
+}
+
+func (s *State) whyHeld(mode Takeover) string {
+	switch {
+	case mode == Reject:
+		return `providerTakeover is "reject", so a connected incumbent is never replaced.`
+	case s.cfg.HeartbeatInterval == 0:
+		return `The heartbeat is disabled (providerHeartbeatIntervalMs: 0), so nothing can show that the incumbent is dead.`
+	}
+	return "The incumbent answered the last heartbeat."
+}
+
+func (s *State) refuseHeld(c *msg.ClaimSlot, why string) {
+	recovery := "Enable the heartbeat, close the old socket, or publish under another name."
+	if ms := s.cfg.HeartbeatInterval.Milliseconds(); ms > 0 {
+		recovery = fmt.Sprintf("If it is dead, wait up to %dms for the heartbeat to notice; or close the old socket, or publish under another name.", ms)
+	}
+	err := wire.AlreadyConnected(s.name, why, recovery)
+	s.remember(c)
+	s.refuse(c, &msg.ClaimRefused{Slot: s.name, Err: err, CloseReason: wire.CloseReason(wire.HeldReason(s.name)), LogLead: err.Message})
+}
+
+func (s *State) refuse(c *msg.ClaimSlot, r *msg.ClaimRefused) { s.tell(c.Claimant, r) }
+
+// refuseAll answers every claim that waits for a decision or for the slot.
+func (s *State) refuseAll(err *wire.Error) {
+	refusal := &msg.ClaimRefused{Slot: s.name, Err: err, CloseReason: wire.CloseReason(err.Message), LogLead: err.Message}
+	for _, d := range s.deciding {
+		s.refuse(d.claim, refusal)
+	}
+	for _, w := range s.waiting {
+		s.refuse(w, refusal)
+	}
+	s.deciding, s.waiting = nil, nil
+}
+
+// remember keeps the claim of a shared socket, which has no other way to learn
+// that the slot is free again (F-42).
+func (s *State) remember(c *msg.ClaimSlot) {
+	if c.Kind != msg.Multiplexed || len(s.waiting) >= maxClaims {
+		return
+	}
+	for _, w := range s.waiting {
+		if w.Claimant == c.Claimant {
+			return
+		}
+	}
+	s.waiting = append(s.waiting, c)
+}
+
+func (s *State) withdraw(m *msg.WithdrawClaim) {
+	s.waiting = without(s.waiting, func(w *msg.ClaimSlot) bool { return w.Claimant == m.Claimant })
+	s.deciding = without(s.deciding, func(d decision) bool { return d.claim.Claimant == m.Claimant })
+}
+
+// takeOver gives the slot to c. The old holder's callers are told at once
+// (F-11); its socket's later messages carry an old generation.
+func (s *State) takeOver(now time.Time, c *msg.ClaimSlot) {
+	old := s.holder
+	s.tell(old.claim.Claimant, &msg.EvictHolder{Slot: s.name, Gen: old.gen})
+	s.detach()
+	s.attach(now, c)
+}
+
+// attach makes c the holder. Claims that wait for the word of an older holder,
+// which may never come, are put to the new one.
+func (s *State) attach(now time.Time, c *msg.ClaimSlot) {
+	s.lastGen++
+	s.holder = &holder{claim: c, gen: s.lastGen, since: now, aggregate: c.Aggregate}
+	s.waiting = without(s.waiting, func(w *msg.ClaimSlot) bool { return w.Claimant == c.Claimant })
+	s.grant(s.holder)
+	s.changed()
+	s.replay(now)
+	open := s.deciding
+	s.deciding = nil
+	for _, d := range open {
+		s.claim(now, d.claim)
+	}
+}
+
+func (s *State) grant(h *holder) {
+	s.tell(h.claim.Claimant, &msg.ClaimGranted{Slot: s.name, Ref: s.self, Gen: h.gen})
+}
+
+// detach empties the slot. What was learned from the old holder does not hold
+// for the next one.
+func (s *State) detach() {
+	s.failAll(wire.Disconnected(s.name))
+	s.holder, s.initAnswer, s.initialized = nil, nil, false
+}
+
+func (s *State) providerGone(now time.Time, m *msg.ProviderGone) {
+	if s.holder == nil || s.holder.gen != m.Gen {
+		return
+	}
+	s.detach()
+	s.changed()
+	switch {
+	case len(s.deciding) > 0:
+		next := s.deciding[0].claim
+		s.deciding = append([]decision(nil), s.deciding[1:]...)
+		s.attach(now, next)
+	case len(s.waiting) > 0:
+		s.attach(now, s.waiting[0])
+	}
+}

@@ -1,0 +1,288 @@
+package slot
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"mcpbroker/actors/mcp"
+	"mcpbroker/actors/msg"
+	"mcpbroker/actors/wire"
+)
+
+// Config is what a slot needs to know. The zero value has no deadlines, no
+// heartbeat and the default bounds.
+type Config struct {
+	RequestTimeout    time.Duration // deadline of one answer; 0 is none
+	HeartbeatInterval time.Duration // of provider sockets; 0 is off, and no liveness evidence
+	Takeover          Takeover
+	RelayInitialize   bool // relay every initialize instead of answering from the first
+
+	MaxPending  int // calls in flight on the slot
+	MaxSessions int
+
+	NextID func() uint64 // process-wide counter behind "brk-<n>"
+}
+
+// Takeover is the rule for a claim on a held slot (spec 01 2.5).
+type Takeover string
+
+const (
+	Reject   Takeover = "reject"
+	Liveness Takeover = "liveness"
+	Always   Takeover = "always"
+)
+
+// Bounds without a configuration key.
+const (
+	maxClaims        = 64 // claims being decided, and claims remembered, each
+	rememberedIDs    = 1024
+	progressCap      = 10 // a call lives at most this many deadlines, whatever its progress
+	replayPatience   = time.Second
+	maxLivenessGrace = 5 * time.Second
+)
+
+// State is a slot between two messages.
+type State struct {
+	name string
+	cfg  Config
+	self msg.Ref
+
+	vars
+	members   map[uint64]*member
+	pending   map[uint64]*call
+	deadlines deadlines
+	abandoned abandoned
+
+	effects []Effect
+	journal []func()
+}
+
+// vars are the parts of a State small enough to be copied before each step.
+// Their slices are never written below their length, so that a copied header
+// restores them.
+type vars struct {
+	holder  *holder // replaced, never changed in place
+	lastGen uint64
+
+	deciding []decision       // claims that wait for the holder's liveness
+	waiting  []*msg.ClaimSlot // refused multiplexed claims, oldest first
+
+	lastInit    []byte // params of the last client initialize
+	initAnswer  *wire.Frame
+	initLeader  uint64 // broker id of the initialize in flight; 0 is none
+	initQueue   []*msg.ClientCall
+	initialized bool // the holder has had notifications/initialized
+
+	holdUntil time.Time // calls are held behind a replayed initialize; zero is not
+	held      []any     // *msg.ClientCall, *msg.ClientNote
+
+	warned   map[warning]bool // replaced as a whole, see warnOnce
+	armed    time.Time
+	timerGen uint64
+	retired  bool
+}
+
+type member struct {
+	ref       msg.Ref
+	session   uint64
+	lastUsed  time.Time
+	streaming bool
+}
+
+// New returns an empty slot.
+func New(name string, cfg Config) *State {
+	if cfg.MaxPending == 0 {
+		cfg.MaxPending = 1024
+	}
+	if cfg.MaxSessions == 0 {
+		cfg.MaxSessions = 10000
+	}
+	return &State{name: name, cfg: cfg}
+}
+
+// Effect is one thing the shell does after a step, in order. Exactly one of the
+// groups is set.
+type Effect struct {
+	To      msg.Ref // send Message to To
+	Message any
+
+	Conduit msg.Conduit // hand Frame to the provider
+	Frame   []byte
+	Class   mcp.Class
+
+	Credit msg.Credit // give back
+
+	Log   string // log at Level
+	Level slog.Level
+
+	Wake    time.Duration // post a TimerDue{WakeGen} to self after this long
+	WakeGen uint64
+
+	Changed bool // tell the registry the slot's Info
+	Asked   bool // and that it stays, since it is in use
+	Retired bool // the slot is unused: stop
+}
+
+// Step applies one message. The returned effects are valid until the next step.
+func (s *State) Step(now time.Time, message any) []Effect {
+	saved := s.vars
+	s.begin()
+	committed := false
+	defer func() {
+		if !committed {
+			s.rollback(saved)
+		}
+	}()
+	s.handle(now, message)
+	s.wake(now)
+	committed = true
+	return s.effects
+}
+
+// begin clears the scratch of the last step, and lets go of it after a large one.
+func (s *State) begin() {
+	const keep = 64
+	clear(s.effects)
+	clear(s.journal)
+	s.effects, s.journal = s.effects[:0], s.journal[:0]
+	if cap(s.journal) > keep {
+		s.journal = nil
+	}
+}
+
+// rollback undoes a half-done step, newest change first.
+func (s *State) rollback(saved vars) {
+	for i := len(s.journal) - 1; i >= 0; i-- {
+		s.journal[i]()
+	}
+	s.vars = saved
+	s.effects, s.journal = s.effects[:0], s.journal[:0]
+}
+
+func (s *State) undo(fn func()) { s.journal = append(s.journal, fn) }
+
+func (s *State) handle(now time.Time, message any) {
+	switch m := message.(type) {
+	case *msg.ClientCall:
+		s.clientCall(now, m)
+	case *msg.ProviderFrame:
+		s.giveBack(m.Credit)
+		s.providerFrame(now, m)
+	case *msg.ClientNote:
+		s.clientNote(now, m)
+	case *msg.CallerLeft:
+		s.callerLeft(m)
+	case *msg.JoinSlot:
+		s.join(now, m)
+	case *msg.LeaveSlot:
+		s.leave(m)
+	case *msg.StreamChanged:
+		s.streamChanged(now, m)
+	case *msg.ClaimSlot:
+		s.claim(now, m)
+	case *msg.LivenessReport:
+		s.livenessReport(now, m)
+	case *msg.ProviderGone:
+		s.providerGone(now, m)
+	case *msg.WithdrawClaim:
+		s.withdraw(m)
+	case *msg.ProviderJunk:
+		s.giveBack(m.Credit)
+		s.providerJunk(m)
+	case *msg.TimerDue:
+		s.timerDue(now, m)
+	case *msg.CallCrashed:
+		s.callCrashed(now, m)
+	case *msg.RetireSlot:
+		s.retire()
+	case giveUp:
+		s.giveUp()
+	}
+}
+
+// giveUp is the shell's word that the actor is being stopped.
+type giveUp struct{}
+
+// giveUp fails everything that depends on the slot: it crashed too often, or the
+// broker stops with the slot still in use.
+func (s *State) giveUp() {
+	s.failAll(wire.SlotFailed(s.name))
+	if h := s.holder; h != nil {
+		s.tell(h.claim.Claimant, &msg.EvictHolder{Slot: s.name, Gen: h.gen, Failed: true})
+		s.holder = nil
+	}
+	s.refuseAll(wire.SlotFailed(s.name))
+	for _, m := range s.members {
+		s.tell(m.ref, &msg.SlotLost{})
+	}
+}
+
+func (s *State) retire() {
+	if s.Info().Unused() && len(s.deciding) == 0 && len(s.waiting) == 0 {
+		s.retired = true
+		s.effects = append(s.effects, Effect{Retired: true})
+		return
+	}
+	s.effects = append(s.effects, Effect{Changed: true, Asked: true})
+}
+
+// Info describes the slot for the inventory.
+func (s *State) Info() msg.SlotInfo {
+	info := msg.SlotInfo{
+		Name: s.name, Transport: msg.NoProvider,
+		SessionCount: len(s.members), PendingCount: s.load(),
+	}
+	if h := s.holder; h != nil {
+		info.Transport, info.Connected = h.claim.Kind, true
+		info.Aggregate, info.ConnectedSince = h.aggregate, h.since
+	}
+	return info
+}
+
+func (s *State) tell(to msg.Ref, message any) {
+	if to != nil {
+		s.effects = append(s.effects, Effect{To: to, Message: message})
+	}
+}
+
+// toProvider sends a frame to the present holder.
+func (s *State) toProvider(frame []byte, class mcp.Class) {
+	s.effects = append(s.effects, Effect{Conduit: s.holder.claim.Conduit, Frame: frame, Class: class})
+}
+
+func (s *State) giveBack(credit msg.Credit) {
+	if credit != nil {
+		s.effects = append(s.effects, Effect{Credit: credit})
+	}
+}
+
+func (s *State) changed() { s.effects = append(s.effects, Effect{Changed: true}) }
+
+func (s *State) log(level slog.Level, format string, args ...any) {
+	s.effects = append(s.effects, Effect{Log: fmt.Sprintf(format, args...), Level: level})
+}
+
+// warning names a fault that is logged once per slot.
+type warning string
+
+const (
+	warnJunk       warning = "junk"
+	warnUnmatched  warning = "unmatched"
+	warnOpened     warning = "opened"
+	warnBrokerNote warning = "broker note"
+	warnNoOwner    warning = "progress"
+	warnHeld       warning = "held"
+)
+
+func (s *State) warnOnce(w warning, format string, args ...any) {
+	if s.warned[w] {
+		return
+	}
+	warned := map[warning]bool{w: true}
+	for k := range s.warned {
+		warned[k] = true
+	}
+	s.warned = warned
+	s.log(slog.LevelWarn, format, args...)
+}

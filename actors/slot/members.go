@@ -1,0 +1,122 @@
+package slot
+
+import (
+	"time"
+
+	"mcpbroker/actors/msg"
+	"mcpbroker/actors/wire"
+)
+
+func (s *State) join(now time.Time, m *msg.JoinSlot) {
+	if s.members[m.Session] != nil {
+		s.tell(m.Client, &msg.SlotJoined{Ref: s.self, Session: m.Session})
+		return
+	}
+	if len(s.members) >= s.cfg.MaxSessions && !s.makeRoom() {
+		s.tell(m.Client, &msg.JoinRefused{Err: wire.TooManySessions(s.name, s.cfg.MaxSessions)})
+		return
+	}
+	added := &member{ref: m.Client, session: m.Session, lastUsed: now}
+	if s.members == nil {
+		s.members = map[uint64]*member{}
+	}
+	s.members[m.Session] = added
+	s.undo(func() { delete(s.members, m.Session) })
+	s.tell(m.Client, &msg.SlotJoined{Ref: s.self, Session: m.Session})
+	if len(s.members) == 1 {
+		s.changed()
+	}
+}
+
+// makeRoom ends the session that has been idle longest and has no stream.
+func (s *State) makeRoom() bool {
+	var oldest *member
+	for _, m := range s.members {
+		if !m.streaming && (oldest == nil || m.idleLonger(oldest)) {
+			oldest = m
+		}
+	}
+	if oldest == nil {
+		return false
+	}
+	s.tell(oldest.ref, &msg.EndSession{Why: "maxSessionsPerSlot"})
+	s.remove(oldest)
+	return true
+}
+
+func (m *member) idleLonger(other *member) bool {
+	return m.lastUsed.Before(other.lastUsed) || m.lastUsed.Equal(other.lastUsed) && m.session < other.session
+}
+
+func (s *State) leave(m *msg.LeaveSlot) {
+	if gone := s.members[m.Session]; gone != nil {
+		s.remove(gone)
+	}
+}
+
+func (s *State) remove(gone *member) {
+	delete(s.members, gone.session)
+	s.undo(func() { s.members[gone.session] = gone })
+	for _, c := range s.inOrder() {
+		if c.session == gone.session && c.client != nil {
+			s.leaveCall(c)
+		}
+	}
+	s.initQueue = without(s.initQueue, func(q *msg.ClientCall) bool { return q.Session == gone.session })
+	s.held = without(s.held, func(h any) bool {
+		switch h := h.(type) {
+		case *msg.ClientCall:
+			return h.Session == gone.session
+		case *msg.ClientNote:
+			return h.Session == gone.session
+		}
+		return false
+	})
+	if len(s.members) == 0 {
+		s.changed()
+	}
+}
+
+// touch comes last in a step, behind everything that may fail, and so needs no
+// undo.
+func (s *State) touch(session uint64, now time.Time) {
+	if m := s.members[session]; m != nil {
+		m.lastUsed = now
+	}
+}
+
+func (s *State) streamChanged(now time.Time, m *msg.StreamChanged) {
+	if member := s.members[m.Session]; member != nil {
+		before := member.streaming
+		member.streaming = m.Open
+		s.undo(func() { member.streaming = before })
+	}
+	s.touch(m.Session, now)
+}
+
+// broadcast sends a notification of the provider to every session. They share
+// one message.
+func (s *State) broadcast(f *wire.Frame) {
+	note := notification(f)
+	for _, m := range s.members {
+		s.tell(m.ref, note)
+	}
+}
+
+// without returns list less what matches. The list is copied: a rolled back step
+// must find the old one unchanged.
+func without[T any](list []T, match func(T) bool) []T {
+	for i := range list {
+		if !match(list[i]) {
+			continue
+		}
+		kept := append([]T(nil), list[:i]...)
+		for _, item := range list[i+1:] {
+			if !match(item) {
+				kept = append(kept, item)
+			}
+		}
+		return kept
+	}
+	return list
+}

@@ -1,0 +1,184 @@
+package slot
+
+import (
+	"fmt"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"mcpbroker/actors/msg"
+	"mcpbroker/actors/wire"
+)
+
+// generator makes up a slot's life: messages as its peers could send them, in any
+// order. The same message may be given to several states.
+type generator struct {
+	now    time.Time
+	refs   map[string]*ref
+	calls  map[uint64]uint64
+	lastID uint64            // ids given out so far, for answers that match
+	leader uint64            // of the initialize in flight
+	gen    uint64            // of the present holder, 0 for none
+	asked  uint64            // generation of the last question about liveness
+	gens   map[string]uint64 // what each provider was granted
+}
+
+func newGenerator() *generator {
+	return &generator{now: epoch, refs: map[string]*ref{}, calls: map[uint64]uint64{}, gens: map[string]uint64{}}
+}
+
+func (g *generator) ref(name string) *ref {
+	if g.refs[name] == nil {
+		g.refs[name] = &ref{name}
+	}
+	return g.refs[name]
+}
+
+// prelude is how most lives begin: two sessions and a provider.
+func (g *generator) prelude() []any {
+	return []any{
+		&msg.JoinSlot{Slot: "s", Session: 1, Client: g.ref("c1")},
+		&msg.JoinSlot{Slot: "s", Session: 2, Client: g.ref("c2")},
+		&msg.ClaimSlot{Slot: "s", Claimant: g.ref("p1"), Conduit: &conduit{"p1"}, Kind: msg.Multiplexed, Principal: "x"},
+	}
+}
+
+// next draws a message. Time passes with each, so that no two sessions are
+// equally idle.
+func (g *generator) next(t *rapid.T) any {
+	g.now = g.now.Add(time.Duration(rapid.IntRange(1, 400).Draw(t, "ms")) * time.Millisecond)
+	session := rapid.Uint64Range(1, 4).Draw(t, "session")
+	client := g.ref(fmt.Sprintf("c%d", session))
+	switch kind := rapid.IntRange(0, 19).Draw(t, "kind"); kind {
+	case 0, 1:
+		return &msg.JoinSlot{Slot: "s", Session: session, Client: client}
+	case 2:
+		if rapid.Bool().Draw(t, "stay") {
+			break
+		}
+		return &msg.LeaveSlot{Session: session}
+	case 3, 4, 5, 6:
+		return g.call(t, session, client)
+	case 7:
+		return &msg.ClientNote{Session: session, Frame: g.note(t)}
+	case 8:
+		back := rapid.Uint64Range(0, 2).Draw(t, "back")
+		return &msg.CallerLeft{Session: session, Call: g.calls[session] - min(back, g.calls[session])}
+	case 9:
+		return &msg.StreamChanged{Session: session, Open: rapid.Bool().Draw(t, "open")}
+	case 10, 11:
+		return g.claim(t)
+	case 12:
+		return &msg.LivenessReport{Gen: g.asked, Open: rapid.Bool().Draw(t, "open"), Outstanding: time.Duration(rapid.IntRange(0, 9).Draw(t, "s")) * time.Second}
+	case 13:
+		if rapid.Bool().Draw(t, "stay") {
+			break
+		}
+		return &msg.ProviderGone{Gen: g.someGen(t)}
+	case 14:
+		return &msg.CallCrashed{ID: g.someID(t)}
+	case 15:
+		return &msg.ProviderJunk{Gen: g.someGen(t), Head: []byte("junk"), Credit: &credit{"junk"}}
+	case 16:
+		return &msg.WithdrawClaim{Slot: "s", Claimant: g.ref(g.provider(t))}
+	}
+	return &msg.ProviderFrame{Gen: g.someGen(t), Frame: g.frame(t), Credit: &credit{"frame"}}
+}
+
+func (g *generator) provider(t *rapid.T) string {
+	return fmt.Sprintf("p%d", rapid.IntRange(1, 4).Draw(t, "provider"))
+}
+
+func (g *generator) claim(t *rapid.T) *msg.ClaimSlot {
+	name := g.provider(t)
+	kind := rapid.SampledFrom([]msg.ProviderKind{msg.Dedicated, msg.Multiplexed}).Draw(t, "transport")
+	return &msg.ClaimSlot{Slot: "s", Claimant: g.ref(name), Conduit: &conduit{name}, Kind: kind, Principal: rapid.SampledFrom([]string{"", "x"}).Draw(t, "principal")}
+}
+
+// call gives each call an id of its own, as a session sees to.
+func (g *generator) call(t *rapid.T, session uint64, client *ref) *msg.ClientCall {
+	g.calls[session]++
+	id := fmt.Sprint(g.calls[session])
+	text := rapid.SampledFrom([]string{
+		request(id, "tools/call", `{"_meta":{"progressToken":"p"}}`),
+		request(id, "tools/list", ""),
+		request(id, "initialize", `{"n":1}`),
+	}).Draw(t, "frame")
+	return &msg.ClientCall{Session: session, Client: client, Call: g.calls[session], Frame: mustScan(text), Trace: trace}
+}
+
+func (g *generator) note(t *rapid.T) wire.Frame {
+	text := rapid.SampledFrom([]string{
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+		`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`,
+		fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, rapid.IntRange(1, 6).Draw(t, "id")),
+	}).Draw(t, "note")
+	return mustScan(text)
+}
+
+// frame is mostly an answer or progress to one of the last ids given out.
+func (g *generator) frame(t *rapid.T) wire.Frame {
+	id := g.someID(t)
+	text := rapid.SampledFrom([]string{
+		fmt.Sprintf(`{"jsonrpc":"2.0","id":"brk-%d","result":{}}`, id),
+		fmt.Sprintf(`{"jsonrpc":"2.0","id":"brk-%d","error":{"code":1,"message":"m"}}`, id),
+		fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"brk-%d","progress":1}}`, id),
+		`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`,
+		`{"jsonrpc":"2.0","method":"notifications/register","params":{"aggregate":true}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"roots/list"}`,
+		`[1]`,
+	}).Draw(t, "frame")
+	return mustScan(text)
+}
+
+func (g *generator) someID(t *rapid.T) uint64 {
+	back := rapid.Uint64Range(0, 4).Draw(t, "back")
+	if back == 0 && g.leader != 0 {
+		return g.leader
+	}
+	return g.lastID - min(back, g.lastID)
+}
+
+// someGen is the holder's generation, or an older one now and then.
+func (g *generator) someGen(t *rapid.T) uint64 {
+	if rapid.IntRange(0, 4).Draw(t, "stale") == 0 {
+		return g.gen / 2
+	}
+	return g.gen
+}
+
+// learn takes from a step's effects what the peers would know.
+func (g *generator) learn(s *State, effects []Effect) {
+	g.gen, g.leader = 0, s.initLeader
+	if s.holder != nil {
+		g.gen = s.holder.gen
+	}
+	for i := range effects {
+		if m, ok := effects[i].Message.(*msg.LivenessAsked); ok {
+			g.asked = m.Gen
+		}
+	}
+}
+
+// clock plays the shell's timer.
+type clock struct {
+	at  time.Time
+	gen uint64
+}
+
+func (c *clock) arm(now time.Time, effects []Effect) {
+	for i := range effects {
+		if e := &effects[i]; e.WakeGen != 0 {
+			c.at, c.gen = now.Add(e.Wake), e.WakeGen
+		}
+	}
+}
+
+// due returns the timer's message when it is time for it.
+func (c *clock) due(now time.Time) *msg.TimerDue {
+	if c.at.IsZero() || c.at.After(now) {
+		return nil
+	}
+	c.at = time.Time{}
+	return &msg.TimerDue{Gen: c.gen}
+}

@@ -1,0 +1,237 @@
+package slot
+
+import (
+	"flag"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"mcpbroker/actors/msg"
+	"mcpbroker/actors/wire"
+	"mcpbroker/internal/script"
+)
+
+var update = flag.Bool("update", false, "rewrite the scripts in testdata to what came out")
+
+// TestScripts plays the scripts in testdata, one subject a file. Each begins with
+// its configuration:
+//
+//	config timeout=60s heartbeat=30s takeover=liveness relay=true maxpending=3 maxsessions=2 ids=41
+//
+// The defaults are those of the broker. Then, in any order:
+//
+//	attach p1 kind=ws principal=x aggregate   a claim; kind ws-multiplex, ws or loopback
+//	report p1 open=false outstanding=3s       p1's answer to the last question it got
+//	gone p1 gen=1                             p1 left; gen defaults to what p1 was granted
+//	withdraw p1
+//	frame p1 {...} gen=1                      what p1 sends, junk as a quoted string
+//	join c1 | leave c1 | stream c1 open=true  session 1
+//	call c1 id=7 method {params}              calls are numbered per session
+//	call c1 {...}                             the same with the whole message given
+//	note c1 {...}
+//	callerleft c1 1
+//	tick 30s                                  time passes and the timer is delivered when due
+//	timer gen=1 | crash id=1 | retire | giveup | describe
+func TestScripts(t *testing.T) {
+	script.Run(t, "testdata/*.txt", *update, func() script.Interpreter { return (&machine{}).run })
+}
+
+// machine is a slot with the shell's part played by hand.
+type machine struct {
+	state *State
+	now   time.Time
+
+	timerAt  time.Time // zero while no timer is armed
+	timerGen uint64
+
+	refs  map[string]*ref
+	calls map[string]uint64 // how many each session made
+	gens  map[string]uint64 // what each provider was last granted
+	asked map[string]uint64 // and last asked about
+	frame map[string]int    // how many each sent
+}
+
+func (m *machine) configure(t *testing.T, c script.Command) {
+	next := uint64(c.Number(t, "ids"))
+	cfg := Config{
+		RequestTimeout: time.Minute, HeartbeatInterval: 30 * time.Second, Takeover: Liveness,
+		RelayInitialize: c.Opts["relay"] == "true",
+		MaxPending:      c.Number(t, "maxpending"), MaxSessions: c.Number(t, "maxsessions"),
+		NextID: func() uint64 { next++; return next },
+	}
+	if _, ok := c.Opts["timeout"]; ok {
+		cfg.RequestTimeout = c.Duration(t, "timeout")
+	}
+	if _, ok := c.Opts["heartbeat"]; ok {
+		cfg.HeartbeatInterval = c.Duration(t, "heartbeat")
+	}
+	if mode, ok := c.Opts["takeover"]; ok {
+		cfg.Takeover = Takeover(mode)
+	}
+	m.state, m.now = New("s", cfg), epoch
+	m.state.self = &ref{"slot"}
+	m.refs, m.calls, m.gens = map[string]*ref{}, map[string]uint64{}, map[string]uint64{}
+	m.asked, m.frame = map[string]uint64{}, map[string]int{}
+}
+
+func (m *machine) run(t *testing.T, c script.Command) []string {
+	switch {
+	case c.Name == "config":
+		m.configure(t, c)
+		return nil
+	case m.state == nil:
+		t.Fatal("a script begins with config")
+	case c.Name == "tick":
+		return m.tick(script.ParseDuration(t, c.Arg(0)))
+	case c.Name == "describe":
+		return m.describe()
+	}
+	return m.step(m.message(t, c))
+}
+
+func (m *machine) step(message any) []string {
+	effects := m.state.Step(m.now, message)
+	for i := range effects {
+		e := &effects[i]
+		switch g := e.Message.(type) {
+		case *msg.ClaimGranted:
+			m.gens[e.To.(*ref).name] = g.Gen
+		case *msg.LivenessAsked:
+			m.asked[e.To.(*ref).name] = g.Gen
+		}
+		if e.WakeGen != 0 {
+			m.timerAt, m.timerGen = m.now.Add(e.Wake), e.WakeGen
+		}
+	}
+	return describe(m.state, effects)
+}
+
+// tick lets time pass, delivering the armed timer as the shell would.
+func (m *machine) tick(d time.Duration) []string {
+	var lines []string
+	end := m.now.Add(d)
+	for !m.timerAt.IsZero() && !m.timerAt.After(end) {
+		m.now, m.timerAt = m.timerAt, time.Time{}
+		lines = append(lines, fmt.Sprintf("timer #%d at %v", m.timerGen, m.now.Sub(epoch)))
+		lines = append(lines, m.step(&msg.TimerDue{Gen: m.timerGen})...)
+	}
+	m.now = end
+	return lines
+}
+
+func (m *machine) describe() []string {
+	s := m.state
+	lines := []string{infoText(s.Info())}
+	for _, c := range s.inOrder() {
+		owner := "nobody"
+		if c.client != nil {
+			owner = fmt.Sprintf("%s #%d", c.client.(*ref).name, c.number)
+		}
+		lines = append(lines, fmt.Sprintf("brk-%d of %s, due at %v", c.id, owner, c.deadline.Sub(epoch)))
+	}
+	for _, w := range s.waiting {
+		lines = append(lines, "remembered claim of "+w.Claimant.(*ref).name)
+	}
+	return lines
+}
+
+func (m *machine) ref(name string) *ref {
+	if m.refs[name] == nil {
+		m.refs[name] = &ref{name}
+	}
+	return m.refs[name]
+}
+
+// session is the number in a client's name.
+func session(t *testing.T, name string) uint64 {
+	n, err := strconv.ParseUint(strings.TrimLeft(name, "c"), 10, 64)
+	if err != nil {
+		t.Fatalf("script: client %q: %v", name, err)
+	}
+	return n
+}
+
+func (m *machine) gen(t *testing.T, c script.Command, known map[string]uint64) uint64 {
+	if _, ok := c.Opts["gen"]; ok {
+		return uint64(c.Number(t, "gen"))
+	}
+	return known[c.Arg(0)]
+}
+
+func (m *machine) message(t *testing.T, c script.Command) any {
+	who := c.Arg(0)
+	switch c.Name {
+	case "attach":
+		return m.claim(c)
+	case "report":
+		return &msg.LivenessReport{Gen: m.gen(t, c, m.asked), Open: c.Opts["open"] != "false", Outstanding: c.Duration(t, "outstanding")}
+	case "gone":
+		return &msg.ProviderGone{Gen: m.gen(t, c, m.gens)}
+	case "withdraw":
+		return &msg.WithdrawClaim{Slot: "s", Claimant: m.ref(who)}
+	case "frame":
+		return m.providerFrame(t, c)
+	case "join":
+		return &msg.JoinSlot{Slot: "s", Session: session(t, who), Client: m.ref(who)}
+	case "leave":
+		return &msg.LeaveSlot{Session: session(t, who)}
+	case "stream":
+		return &msg.StreamChanged{Session: session(t, who), Open: c.Opts["open"] == "true"}
+	case "call":
+		return m.call(t, c)
+	case "note":
+		return &msg.ClientNote{Session: session(t, who), Frame: mustScan(c.Body)}
+	case "callerleft":
+		n, _ := strconv.ParseUint(c.Arg(1), 10, 64)
+		return &msg.CallerLeft{Session: session(t, who), Call: n}
+	case "timer":
+		return &msg.TimerDue{Gen: uint64(c.Number(t, "gen"))}
+	case "crash":
+		return &msg.CallCrashed{ID: uint64(c.Number(t, "id"))}
+	case "retire":
+		return &msg.RetireSlot{}
+	case "giveup":
+		return giveUp{}
+	}
+	t.Fatalf("script: unknown command %q", c.Name)
+	return nil
+}
+
+func (m *machine) claim(c script.Command) *msg.ClaimSlot {
+	kind := msg.Dedicated
+	if k, ok := c.Opts["kind"]; ok {
+		kind = msg.ProviderKind(k)
+	}
+	who := c.Arg(0)
+	return &msg.ClaimSlot{
+		Slot: "s", Claimant: m.ref(who), Conduit: &conduit{who}, Kind: kind,
+		Principal: c.Opts["principal"], Aggregate: c.Has("aggregate"),
+	}
+}
+
+func (m *machine) call(t *testing.T, c script.Command) *msg.ClientCall {
+	who, text := c.Arg(0), c.Body
+	if method := c.Arg(1); method != "" {
+		text = request(c.Opts["id"], method, c.Body)
+	}
+	m.calls[who]++
+	return &msg.ClientCall{Session: session(t, who), Client: m.ref(who), Call: m.calls[who], Frame: mustScan(text), Trace: trace}
+}
+
+// providerFrame scans as a socket's reader does.
+func (m *machine) providerFrame(t *testing.T, c script.Command) any {
+	who := c.Arg(0)
+	m.frame[who]++
+	gen, give := m.gen(t, c, m.gens), &credit{fmt.Sprintf("%s/%d", who, m.frame[who])}
+	text := []byte(c.Body)
+	if junk, err := strconv.Unquote(c.Body); err == nil && !c.Has("verbatim") {
+		text = []byte(junk)
+	}
+	f, err := wire.Scan(text)
+	if err != nil {
+		return &msg.ProviderJunk{Gen: gen, Head: wire.Preview(text), Credit: give}
+	}
+	return &msg.ProviderFrame{Gen: gen, Frame: f, Credit: give}
+}
