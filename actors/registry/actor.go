@@ -1,0 +1,104 @@
+package registry
+
+import (
+	"time"
+
+	"mcpbroker/actors/msg"
+	"mcpbroker/actors/rt"
+	"mcpbroker/actors/slot"
+	"mcpbroker/actors/wire"
+)
+
+// Actor is the shell around the registry's State and the parent of all slots.
+type Actor struct {
+	sys    *rt.System
+	slots  func(name string) slot.Config
+	state  *State
+	self   *rt.Ref
+	byPID  map[string]string // slot actor's id to its name
+	byName map[string]*rt.PID
+}
+
+// Start spawns the registry. slots gives each new slot its configuration.
+func Start(sys *rt.System, cfg Config, slots func(name string) slot.Config) *rt.Ref {
+	a := &Actor{sys: sys, slots: slots, state: New(cfg), byPID: map[string]string{}, byName: map[string]*rt.PID{}}
+	kind := rt.Kind{Name: "registry", Mailbox: 1 << 14, Headroom: 1 << 16, Overflow: refuse, Crashed: crashed, Children: rt.DefaultRestart, Resume: true}
+	return sys.Ref(sys.Spawn(kind, a))
+}
+
+// Receive implements rt.Actor.
+func (a *Actor) Receive(c rt.Context) {
+	switch m := c.Message().(type) {
+	case *rt.Started:
+		if a.self == nil {
+			a.self = a.sys.Ref(c.Self())
+		}
+	case *rt.Stopping, *rt.Stopped, *rt.Restarting:
+	case *rt.Terminated:
+		a.slotTerminated(c, m)
+	case *msg.ListInventory:
+		m.Reply <- a.state.Inventory()
+	case *msg.DescribeSlot:
+		if e := a.state.Lookup(m.Slot); e != nil && !e.retiring {
+			e.Ref.Send(m)
+			return
+		}
+		close(m.Reply)
+	default:
+		a.perform(c, a.state.Step(time.Now(), m))
+	}
+}
+
+func (a *Actor) perform(c rt.Context, effects []Effect) {
+	for i := range effects {
+		switch e := &effects[i]; {
+		case e.Create != nil:
+			a.create(c, e.Create)
+		case e.To != nil:
+			e.To.Ref.Send(e.Message)
+		case e.Direct != nil:
+			e.Direct.Send(e.Message)
+		}
+	}
+}
+
+func (a *Actor) create(c rt.Context, e *Entry) {
+	s := slot.NewActor(a.sys, a.self, e.Name, a.slots(e.Name))
+	kind := s.Kind()
+	pid := a.sys.SpawnChild(c, &kind, s)
+	e.Ref = a.sys.Ref(pid)
+	a.byPID[pid.Id] = e.Name
+	a.byName[e.Name] = pid
+}
+
+// slotTerminated removes a slot that was given up. A slot that retired has its
+// place in the table taken already, perhaps by a successor of the same name.
+func (a *Actor) slotTerminated(c rt.Context, m *rt.Terminated) {
+	name := a.byPID[m.Who.Id]
+	delete(a.byPID, m.Who.Id)
+	if current := a.byName[name]; current == nil || current.Id != m.Who.Id {
+		return
+	}
+	delete(a.byName, name)
+	a.perform(c, a.state.Step(time.Now(), &msg.SlotDied{Name: name}))
+}
+
+// refuse answers what the registry cannot take: it is stopping, or overrun.
+func refuse(message any) {
+	if m, ok := message.(rt.Undeliverable); ok {
+		m.Undelivered()
+	}
+}
+
+// crashed answers the one caller of the message whose handling failed.
+func crashed(message any) {
+	switch m := message.(type) {
+	case *msg.JoinSlot:
+		m.Client.Send(&msg.JoinRefused{Err: wire.Crashed(m.Slot)})
+	case *msg.ClaimSlot:
+		err := wire.CrashedClaim(m.Slot)
+		m.Claimant.Send(&msg.ClaimRefused{Slot: m.Slot, Err: err, CloseReason: wire.CloseReason(err.Message), LogLead: err.Message})
+	default:
+		refuse(message)
+	}
+}

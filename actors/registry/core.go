@@ -1,0 +1,212 @@
+package registry
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"mcpbroker/actors/msg"
+	"mcpbroker/actors/wire"
+)
+
+// Config of the registry. MaxSlots 0 means 10000.
+type Config struct{ MaxSlots int }
+
+// State is the registry between two messages.
+type State struct {
+	cfg      Config
+	entries  map[string]*Entry
+	retiring int
+
+	effects []Effect
+}
+
+// Entry is one slot of the table.
+type Entry struct {
+	Name string
+	Ref  msg.Ref // set by the shell when it performs Create
+
+	info     msg.SlotInfo
+	lastUsed time.Time
+	retiring bool
+	queue    []any // what came while it was being retired
+}
+
+// Effect is one thing the shell does after a step, in order.
+type Effect struct {
+	Create  *Entry // start the slot's actor and set its Ref
+	To      *Entry // send Message to the entry's slot
+	Direct  msg.Ref
+	Message any
+}
+
+// New returns an empty registry.
+func New(cfg Config) *State {
+	if cfg.MaxSlots == 0 {
+		cfg.MaxSlots = 10000
+	}
+	return &State{cfg: cfg, entries: map[string]*Entry{}}
+}
+
+// Step applies one message. Effects are valid until the next step.
+func (s *State) Step(now time.Time, message any) []Effect {
+	clear(s.effects)
+	s.effects = s.effects[:0]
+	switch m := message.(type) {
+	case *msg.JoinSlot:
+		s.refer(now, m.Slot, m)
+	case *msg.ClaimSlot:
+		s.claim(now, m)
+	case *msg.WithdrawClaim:
+		s.forwardIfKnown(m.Slot, m)
+	case *msg.LeaveSlot:
+		s.forwardIfKnown(m.Slot, m)
+	case *msg.SlotChanged:
+		if e := s.entries[m.Info.Name]; e != nil {
+			e.info, e.lastUsed = m.Info, now
+		}
+	case *msg.SlotRetired:
+		s.retired(now, m)
+	case *msg.SlotDied:
+		s.died(now, m)
+	}
+	return s.effects
+}
+
+func (s *State) claim(now time.Time, m *msg.ClaimSlot) {
+	if wire.Reserved(m.Slot) {
+		err := wire.ReservedSlot(m.Slot)
+		s.reply(m.Claimant, &msg.ClaimRefused{
+			Slot: m.Slot, Err: err, CloseReason: wire.CloseReason(err.Message),
+			LogLead: "reserved system slot",
+		})
+		return
+	}
+	s.refer(now, m.Slot, m)
+}
+
+// refer passes a message to the slot of that name, creating it if need be.
+func (s *State) refer(now time.Time, name string, message any) {
+	e := s.entries[name]
+	if e == nil {
+		if len(s.entries)-s.retiring >= s.cfg.MaxSlots && !s.makeRoom(now) {
+			s.refuse(name, message)
+			return
+		}
+		e = s.create(name)
+	}
+	e.lastUsed = now
+	s.forward(e, message)
+}
+
+func (s *State) create(name string) *Entry {
+	e := &Entry{Name: name, info: msg.SlotInfo{Name: name, Transport: msg.NoProvider}}
+	s.entries[name] = e
+	s.effects = append(s.effects, Effect{Create: e})
+	return e
+}
+
+func (s *State) forward(e *Entry, message any) {
+	if e.retiring {
+		e.queue = append(e.queue, message)
+		return
+	}
+	s.effects = append(s.effects, Effect{To: e, Message: message})
+}
+
+func (s *State) forwardIfKnown(name string, message any) {
+	if e := s.entries[name]; e != nil {
+		s.forward(e, message)
+	}
+}
+
+func (s *State) refuse(name string, message any) {
+	err := wire.TooManySlots(name, s.cfg.MaxSlots)
+	switch m := message.(type) {
+	case *msg.JoinSlot:
+		s.reply(m.Client, &msg.JoinRefused{Err: err})
+	case *msg.ClaimSlot:
+		s.reply(m.Claimant, &msg.ClaimRefused{Slot: name, Err: err, CloseReason: wire.CloseReason(err.Message), LogLead: err.Message})
+	}
+}
+
+func (s *State) reply(to msg.Ref, message any) {
+	s.effects = append(s.effects, Effect{Direct: to, Message: message})
+}
+
+// makeRoom asks the slot that has been unused longest to end (F-06). The slot
+// has the last word; until it has spoken the table is one over.
+func (s *State) makeRoom(now time.Time) bool {
+	var oldest *Entry
+	for _, e := range s.entries {
+		if e.retiring || !e.info.Unused() || !e.lastUsed.Before(now) {
+			continue
+		}
+		if oldest == nil || e.lastUsed.Before(oldest.lastUsed) || e.lastUsed.Equal(oldest.lastUsed) && e.Name < oldest.Name {
+			oldest = e
+		}
+	}
+	if oldest == nil {
+		return false
+	}
+	s.forward(oldest, &msg.RetireSlot{})
+	oldest.retiring = true
+	s.retiring++
+	return true
+}
+
+func (s *State) retired(now time.Time, m *msg.SlotRetired) {
+	e := s.entries[m.Name]
+	if e == nil || !e.retiring {
+		return
+	}
+	e.retiring = false
+	s.retiring--
+	queue := e.queue
+	e.queue = nil
+	if m.Gone {
+		delete(s.entries, m.Name)
+	}
+	s.again(now, m.Name, queue)
+}
+
+// died removes a slot whose actor was given up; what still refers to it starts a
+// fresh one.
+func (s *State) died(now time.Time, m *msg.SlotDied) {
+	e := s.entries[m.Name]
+	if e == nil {
+		return
+	}
+	if e.retiring {
+		s.retiring--
+	}
+	delete(s.entries, m.Name)
+	s.again(now, m.Name, e.queue)
+}
+
+func (s *State) again(now time.Time, name string, queue []any) {
+	for _, message := range queue {
+		switch message.(type) {
+		case *msg.JoinSlot, *msg.ClaimSlot:
+			s.refer(now, name, message)
+		default:
+			s.forwardIfKnown(name, message)
+		}
+	}
+}
+
+func (s *State) each(fn func(*Entry)) {
+	for _, name := range slices.Sorted(maps.Keys(s.entries)) {
+		fn(s.entries[name])
+	}
+}
+
+// Inventory lists the slots by name, as they last reported themselves.
+func (s *State) Inventory() []msg.SlotInfo {
+	list := make([]msg.SlotInfo, 0, len(s.entries))
+	s.each(func(e *Entry) { list = append(list, e.info) })
+	return list
+}
+
+// Lookup returns the entry of a slot, nil when there is none.
+func (s *State) Lookup(name string) *Entry { return s.entries[name] }
