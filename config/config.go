@@ -1,0 +1,206 @@
+package config
+
+import (
+	"strconv"
+	"time"
+)
+
+// Values of [Config.Protocol].
+const (
+	ProtocolAuto  = "auto"
+	ProtocolHTTP  = "http"
+	ProtocolHTTPS = "https"
+)
+
+// Values of [Config.ProviderTakeover] (spec 01 2.5).
+const (
+	TakeoverReject   = "reject"
+	TakeoverLiveness = "liveness"
+	TakeoverAlways   = "always"
+)
+
+// Values of [Slot.Initialize].
+const (
+	InitializeCache = "cache"
+	InitializeRelay = "relay"
+)
+
+// Values of [Config.LogFormat].
+const (
+	LogText = "text"
+	LogJSON = "json"
+)
+
+// Milliseconds is a length of time as configuration files spell it.
+type Milliseconds int64
+
+// Duration converts m for use with package time.
+func (m Milliseconds) Duration() time.Duration { return time.Duration(m) * time.Millisecond }
+
+// Config is the whole configuration of a broker. The zero value is not usable:
+// start from [Default] or [Load]. Keys, types, defaults and environment
+// variables are those of spec 03 5.3.
+type Config struct {
+	// Port to listen on, 0 to 65535; 0 takes any free port. Default 3000.
+	Port int `toml:"port" json:"port"`
+	// Host is the interface to bind, a name or an address without brackets.
+	// Default 127.0.0.1.
+	Host string `toml:"host" json:"host"`
+	// Protocol is auto, http or https; auto means https when both TLS files
+	// are given. http ignores them. Default auto.
+	Protocol string `toml:"protocol" json:"protocol"`
+	TLS      TLS    `toml:"tls" json:"tls"`
+	// BrokerName is what broker_info reports as the broker's name.
+	// Default mcp-broker.
+	BrokerName string `toml:"brokerName" json:"brokerName"`
+
+	// ProviderHeartbeatIntervalMs is the time between two pings to a provider
+	// socket, 0 for none. Default 30000.
+	ProviderHeartbeatIntervalMs Milliseconds `toml:"providerHeartbeatIntervalMs" json:"providerHeartbeatIntervalMs"`
+	// ProviderRequestTimeoutMs is the deadline for one answer of a provider,
+	// 0 for none. Default 60000.
+	ProviderRequestTimeoutMs Milliseconds `toml:"providerRequestTimeoutMs" json:"providerRequestTimeoutMs"`
+	// ProviderTakeover is reject, liveness or always. Default liveness.
+	ProviderTakeover string `toml:"providerTakeover" json:"providerTakeover"`
+
+	// AllowedOrigins says which Origin headers pass. The zero value allows none.
+	AllowedOrigins Origins `toml:"allowedOrigins" json:"allowedOrigins"`
+	Paths          Paths   `toml:"paths" json:"paths"`
+
+	// SessionIdleTimeoutMs ends a session without traffic, 0 for never.
+	// Default 0.
+	SessionIdleTimeoutMs Milliseconds `toml:"sessionIdleTimeoutMs" json:"sessionIdleTimeoutMs"`
+	// MaxSessionsPerSlot bounds the client sessions of one slot. Default 10000.
+	MaxSessionsPerSlot int `toml:"maxSessionsPerSlot" json:"maxSessionsPerSlot"`
+	// MaxSlots bounds the slots kept in memory. Default 10000.
+	MaxSlots int `toml:"maxSlots" json:"maxSlots"`
+	// MaxMessageBytes bounds one message in either direction, 1024 to 1 GiB.
+	// Default 4194304.
+	MaxMessageBytes int `toml:"maxMessageBytes" json:"maxMessageBytes"`
+	// MaxPendingPerSlot bounds the unanswered requests of one slot.
+	// Default 1024.
+	MaxPendingPerSlot int `toml:"maxPendingPerSlot" json:"maxPendingPerSlot"`
+	// MaxPendingPerSession bounds the unanswered requests of one session.
+	// Default 64.
+	MaxPendingPerSession int `toml:"maxPendingPerSession" json:"maxPendingPerSession"`
+	// KeepAliveIntervalMs is the time between two comments on an idle event
+	// stream, 0 for none. Default 15000.
+	KeepAliveIntervalMs Milliseconds `toml:"keepAliveIntervalMs" json:"keepAliveIntervalMs"`
+	// StrictHTTP checks Content-Type and Accept of Streamable HTTP requests
+	// (F-30). Default false.
+	StrictHTTP bool `toml:"strictHttp" json:"strictHttp"`
+	// LogFormat is text or json. Default text.
+	LogFormat string `toml:"logFormat" json:"logFormat"`
+
+	// Slots holds what single slots do differently, by slot name. Read it
+	// through [Config.Slot], which fills in the broker-wide values.
+	Slots map[string]Slot `toml:"slots" json:"slots,omitempty"`
+
+	// File is the configuration file that was read, empty without one.
+	File string `toml:"-" json:"-"`
+	// Warnings are whole lines to show to the operator. They never stop the
+	// broker.
+	Warnings []string `toml:"-" json:"-"`
+}
+
+// TLS names the PEM files of the listener. After [Load], relative names from a
+// file are joined to that file's directory (spec 03 5.2).
+type TLS struct {
+	Cert string `toml:"cert" json:"cert,omitempty"`
+	Key  string `toml:"key" json:"key,omitempty"`
+}
+
+// Paths are the URL paths of the listener (spec 01 0.4 and 1.6). All begin
+// with a slash; MCP, SSE and Messages are one segment long.
+type Paths struct {
+	Provider  string `toml:"provider" json:"provider"`
+	Providers string `toml:"providers" json:"providers"`
+	Client    string `toml:"client" json:"client"`
+	MCP       string `toml:"mcp" json:"mcp"`
+	SSE       string `toml:"sse" json:"sse"`
+	Messages  string `toml:"messages" json:"messages"`
+}
+
+// Slot holds settings of one slot. A zero field means the broker-wide value.
+type Slot struct {
+	// Initialize is cache (the first client's initialize is relayed, later
+	// clients get the same answer) or relay. Default cache.
+	Initialize string `toml:"initialize" json:"initialize,omitempty"`
+	// MaxMessageBytes replaces [Config.MaxMessageBytes] for this slot.
+	MaxMessageBytes int `toml:"maxMessageBytes" json:"maxMessageBytes,omitempty"`
+}
+
+// Default returns the configuration in effect without file, environment and
+// flags.
+func Default() *Config {
+	return &Config{
+		Port:                        3000,
+		Host:                        "127.0.0.1",
+		Protocol:                    ProtocolAuto,
+		BrokerName:                  "mcp-broker",
+		ProviderHeartbeatIntervalMs: 30_000,
+		ProviderRequestTimeoutMs:    60_000,
+		ProviderTakeover:            TakeoverLiveness,
+		Paths: Paths{
+			Provider:  "/provider",
+			Providers: "/providers",
+			Client:    "/",
+			MCP:       "/mcp",
+			SSE:       "/sse",
+			Messages:  "/messages",
+		},
+		MaxSessionsPerSlot:   10_000,
+		MaxSlots:             10_000,
+		MaxMessageBytes:      4 << 20,
+		MaxPendingPerSlot:    1024,
+		MaxPendingPerSession: 64,
+		KeepAliveIntervalMs:  15_000,
+		LogFormat:            LogText,
+	}
+}
+
+// Scheme is the URL scheme of the listener, http or https.
+func (c *Config) Scheme() string {
+	if c.Protocol == ProtocolHTTPS || c.Protocol == ProtocolAuto && c.TLS.Cert != "" && c.TLS.Key != "" {
+		return ProtocolHTTPS
+	}
+	return ProtocolHTTP
+}
+
+// Slot returns the settings in effect for the slot called name.
+func (c *Config) Slot(name string) Slot {
+	s := c.Slots[name]
+	if s.Initialize == "" {
+		s.Initialize = InitializeCache
+	}
+	if s.MaxMessageBytes == 0 {
+		s.MaxMessageBytes = c.MaxMessageBytes
+	}
+	return s
+}
+
+// Validate reports everything wrong with a configuration made by hand, as an
+// [*Error]. [Load] has validated what it returns.
+func (c *Config) Validate() error {
+	var found []Problem
+	add := func(name string, err error) {
+		if err != nil {
+			found = append(found, Problem{Message: label(name) + " " + err.Error()})
+		}
+	}
+	for _, k := range c.keys() {
+		add(k.name, k.value.check())
+	}
+	for _, name := range sortedNames(c.Slots) {
+		s := c.Slots[name]
+		full := "slots." + strconv.Quote(name)
+		add(full, checkSlotName(name))
+		for _, k := range s.keys() {
+			add(full+"."+k.name, k.value.check())
+		}
+	}
+	for _, f := range c.conflicts() {
+		add(f.names[0], f.err)
+	}
+	return asError(found)
+}

@@ -1,0 +1,190 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Files looked for in the working directory, in this order.
+const (
+	fileTOML   = "broker.toml"
+	fileJSON   = ".mcp-broker/config.json"
+	fileLegacy = "mcp-broker.config.json"
+)
+
+// maxFileBytes bounds a configuration file; a larger one is a mistake.
+const maxFileBytes = 1 << 20
+
+// Source says where a configuration comes from. The zero value is the files
+// of the working directory, or the defaults.
+type Source struct {
+	// Path is the file to read. Empty: the one MCP_BROKER_CONFIG names, else
+	// ./broker.toml, ./.mcp-broker/config.json or the older
+	// ./mcp-broker.config.json if it exists, else none.
+	Path string
+	// Environ has the form of os.Environ. Nil reads no variables.
+	Environ []string
+	// Flags win over everything else.
+	Flags []Flag
+}
+
+// Flag is a command-line flag that sets a key.
+type Flag struct {
+	Name  string // as typed, such as --port
+	Key   string // such as port
+	Value string
+}
+
+// Load reads, merges and validates a configuration. A file that cannot be
+// read is a [*FileError]; anything else wrong is an [*Error] with all
+// problems.
+func Load(src Source) (*Config, error) {
+	env := newEnvironment(src.Environ)
+	cfg := Default()
+	path, designated, err := src.find(env, cfg)
+	if err != nil {
+		return nil, err
+	}
+	var data []byte
+	if path != "" {
+		if data, err = readFile(path, designated); err != nil {
+			return nil, err
+		}
+	}
+	return cfg.merge(path, data, env, src.Flags)
+}
+
+// Parse validates one file held in memory, without environment and flags. The
+// name decides between TOML and JSON and stands in messages.
+func Parse(name string, data []byte) (*Config, error) {
+	return Default().merge(name, data, nil, nil)
+}
+
+// find returns the file to read and how the operator designated it.
+func (src Source) find(env environment, cfg *Config) (path, designated string, err error) {
+	if src.Path != "" {
+		return src.Path, "the file named on the command line", nil
+	}
+	if path := env.get(EnvConfig); path != "" {
+		return path, "the file designated by " + EnvConfig, nil
+	}
+	for _, name := range []string{fileTOML, fileJSON, fileLegacy} {
+		_, err := os.Stat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return "", "", &FileError{Path: name, Detail: reason(err), Err: err}
+		}
+		if name == fileLegacy {
+			cfg.Warnings = append(cfg.Warnings, fmt.Sprintf("[mcp-broker] Using legacy config at %s; move it to %s", fileLegacy, fileJSON))
+		}
+		return name, "the file", nil
+	}
+	return "", "", nil
+}
+
+func readFile(path, designated string) ([]byte, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &FileError{Path: path, Detail: designated + " does not exist", Err: err}
+	}
+	if err != nil {
+		return nil, &FileError{Path: path, Detail: reason(err), Err: err}
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	if err != nil {
+		return nil, &FileError{Path: path, Detail: reason(err), Err: err}
+	}
+	if len(data) > maxFileBytes {
+		return nil, &FileError{Path: path, Detail: fmt.Sprintf("it is larger than %d bytes", maxFileBytes)}
+	}
+	return data, nil
+}
+
+// reason is an error of the file system without the path, which the message
+// has already.
+func reason(err error) string {
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		return pathErr.Err.Error()
+	}
+	return err.Error()
+}
+
+// merge applies the file, then variables, then flags to c.
+func (c *Config) merge(path string, data []byte, env environment, flags []Flag) (*Config, error) {
+	c.File = path
+	d := &decoder{cfg: c, name: path, dir: filepath.Dir(path), places: make(map[string]position), bad: make(map[string]bool)}
+	var root *node
+	if path != "" {
+		root = d.parse(string(data))
+	}
+	if root != nil {
+		d.table(root, fileSchema(c))
+	}
+
+	flagged := make(map[string]string)
+	for _, f := range flags {
+		flagged[f.Key] = f.Name
+	}
+	set, found := env.apply(c, flagged)
+	found = append(found, c.applyFlags(flags)...)
+	for key, name := range flagged {
+		set[key] = name
+	}
+	d.conflicts(set)
+	d.sort()
+	if err := asError(append(d.found, found...)); err != nil {
+		return nil, err
+	}
+	c.Warnings = append(c.Warnings, c.AllowedOrigins.warnings()...)
+	return c, nil
+}
+
+// parse returns nil when the text has a syntax error, which it reports.
+func (d *decoder) parse(doc string) *node {
+	doc = strings.TrimPrefix(doc, "\ufeff")
+	d.lines = newLines(doc)
+	var root *node
+	var duplicates []fault
+	var syntax *syntaxError
+	if strings.EqualFold(filepath.Ext(d.name), ".json") {
+		root, duplicates, syntax = parseJSON(doc)
+	} else {
+		root, syntax = parseTOML(doc)
+	}
+	if syntax != nil {
+		d.problem(syntax.pos, "%s", syntax.text)
+		return nil
+	}
+	for _, f := range duplicates {
+		d.problem(f.pos, "%v", f.err)
+	}
+	return root
+}
+
+func (c *Config) applyFlags(flags []Flag) []Problem {
+	var found []Problem
+	byName := make(map[string]key)
+	for _, k := range c.keys() {
+		byName[k.name] = k
+	}
+	for _, f := range flags {
+		k, ok := byName[f.Key]
+		if !ok {
+			found = append(found, Problem{Message: fmt.Sprintf("%s sets the unknown key %q", f.Name, f.Key)})
+			continue
+		}
+		if err := k.value.fromText(f.Value); err != nil {
+			found = append(found, Problem{Message: fmt.Sprintf("%s %q %v", f.Name, f.Value, err)})
+		}
+	}
+	return found
+}
