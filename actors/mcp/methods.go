@@ -6,6 +6,13 @@ const (
 	Initialized = "notifications/initialized"
 	Ping        = "ping"
 	ToolsCall   = "tools/call"
+	Subscribe   = "resources/subscribe"
+	Unsubscribe = "resources/unsubscribe"
+
+	// Requests a server opens to its client.
+	CreateMessage = "sampling/createMessage"
+	Elicit        = "elicitation/create"
+	ListRoots     = "roots/list"
 
 	Cancelled       = "notifications/cancelled"
 	Progress        = "notifications/progress"

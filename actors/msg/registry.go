@@ -11,6 +11,8 @@ type SlotInfo struct {
 	ConnectedSince time.Time // zero when not connected
 	SessionCount   int
 	PendingCount   int
+
+	SubscriptionCount int // confirmed resource subscriptions
 }
 
 // Unused reports a slot nobody refers to.

@@ -52,6 +52,19 @@ type ClientNote struct {
 	Frame   wire.Frame
 }
 
+// ClientAnswer is a client's response to a ClientAsk.
+type ClientAnswer struct {
+	Session uint64
+	Frame   wire.Frame
+}
+
+// AskUndeliverable: the session has no way to put the ask to its client.
+type AskUndeliverable struct {
+	control
+	Session uint64
+	ID      uint64
+}
+
 // CallerLeft: nobody waits for this call any more.
 type CallerLeft struct {
 	control
@@ -213,6 +226,22 @@ type CallFailed struct {
 
 // CallProgress is a progress notification of one call, with the client's token.
 type CallProgress struct {
+	control
+	Call  uint64
+	Frame []byte
+}
+
+// ClientAsk is a request of the provider for the client whose call it is about.
+// Its id is the broker's.
+type ClientAsk struct {
+	control
+	Call  uint64
+	ID    uint64
+	Frame []byte
+}
+
+// AskCancelled withdraws a ClientAsk: the frame is the notification to send.
+type AskCancelled struct {
 	control
 	Call  uint64
 	Frame []byte

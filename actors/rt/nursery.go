@@ -70,10 +70,12 @@ func refuseBirth(message any) {
 	}
 }
 
+var errBirth = errors.New("the broker failed while taking this connection; try again")
+
 // failBirth answers a start that panicked.
 func failBirth(message any) {
 	if b, ok := message.(*birth); ok {
-		b.reply <- birthReply{err: fmt.Errorf("start %T: it failed", b.child)}
+		b.reply <- birthReply{err: errBirth}
 	}
 }
 

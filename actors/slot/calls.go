@@ -19,6 +19,8 @@ type call struct {
 	origID  []byte // raw
 	token   []byte // raw progress token of the caller, nil when it gave none
 	init    bool   // an initialize: never cancelled, its answer is kept
+	role    role   // of a call the slot opened itself, about uri
+	uri     string
 
 	started  time.Time
 	deadline time.Time // zero is none
@@ -30,10 +32,13 @@ func (s *State) clientCall(now time.Time, m *msg.ClientCall) {
 	if isInit {
 		f := withoutCaller(&m.Frame)
 		s.lastInit = bytes.Clone(f.Raw(f.Params))
+		s.declare(m.Session)
 	}
 	switch {
 	case s.members[m.Session] == nil:
 		s.fail(m, wire.SessionClosed())
+	case isSubscription(m.Frame.Method):
+		s.subscriptionCall(now, m)
 	case s.holder == nil:
 		s.fail(m, wire.NotConnected(s.name))
 	case s.load() >= s.cfg.MaxPending:
@@ -46,6 +51,15 @@ func (s *State) clientCall(now time.Time, m *msg.ClientCall) {
 		s.relay(now, m, isInit)
 	}
 	s.touch(m.Session, now)
+}
+
+// declare remembers what the client of a session can be asked.
+func (s *State) declare(session uint64) {
+	if m := s.members[session]; m != nil {
+		before := m.can
+		m.can = capabilitiesOf(s.lastInit)
+		s.undo(func() { m.can = before })
+	}
 }
 
 // load is what MaxPending bounds: all that waits for the provider.
@@ -94,6 +108,7 @@ func (s *State) untrack(c *call) {
 func (s *State) drop(c *call) {
 	s.untrack(c)
 	s.abandon(c.id)
+	s.endAsks(c.session, c.number, wire.CallEnded())
 	if s.holder != nil {
 		s.toProvider(cancelled(c.id), mcp.Required)
 	}
@@ -111,6 +126,7 @@ func (s *State) failAll(err *wire.Error) {
 		s.abandon(c.id)
 		s.tell(c.client, &msg.CallFailed{Call: c.number, Err: err})
 	}
+	s.loseAsks()
 	s.failQueue(err)
 	for _, m := range s.held {
 		if m, ok := m.(*msg.ClientCall); ok {
@@ -118,6 +134,7 @@ func (s *State) failAll(err *wire.Error) {
 		}
 	}
 	s.held, s.holdUntil, s.initLeader = nil, time.Time{}, 0
+	s.subscriptionsLost(err)
 }
 
 // failQueue answers those who wait for another client's initialize. They are not
@@ -152,6 +169,7 @@ func (s *State) callerLeft(m *msg.CallerLeft) {
 		q, ok := h.(*msg.ClientCall)
 		return ok && q.Session == m.Session && q.Call == m.Call
 	})
+	s.withdrawSubscription(m.Session, m.Call)
 }
 
 // leaveCall takes the caller off a call. An initialize goes on: its answer
@@ -237,10 +255,17 @@ func (s *State) callCrashed(now time.Time, m *msg.CallCrashed) {
 	s.abandon(c.id)
 	s.endInitialize(c, nil)
 	s.promote(now)
+	if c.role != clientsCall {
+		s.subscriptionAnswered(now, c, nil, wire.Crashed(s.name))
+	}
 	s.tell(c.client, &msg.CallFailed{Call: c.number, Err: wire.Crashed(s.name)})
 }
 
 func (s *State) expire(now time.Time, c *call) {
+	if c.role == clientAsk {
+		s.expireAsk(c)
+		return
+	}
 	after := now.Sub(c.started).Round(time.Millisecond)
 	err := wire.NoAnswer(s.name, s.cfg.RequestTimeout)
 	if after >= progressCap*s.cfg.RequestTimeout {
@@ -248,12 +273,16 @@ func (s *State) expire(now time.Time, c *call) {
 	}
 	s.log(slog.LevelWarn, `[broker] provider "%s" did not answer a request within %dms (providerRequestTimeoutMs); its caller got an error`,
 		s.name, s.cfg.RequestTimeout.Milliseconds())
-	if c.init {
+	switch {
+	case c.init:
 		s.untrack(c)
 		s.abandon(c.id)
 		s.endInitialize(c, nil)
 		s.failQueue(err)
-	} else {
+	case c.role != clientsCall:
+		s.drop(c)
+		s.subscriptionAnswered(now, c, nil, err)
+	default:
 		s.drop(c)
 	}
 	s.tell(c.client, &msg.CallFailed{Call: c.number, Err: err})

@@ -1,6 +1,7 @@
 package slot
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"time"
@@ -17,9 +18,20 @@ type Config struct {
 	HeartbeatInterval time.Duration // of provider sockets; 0 is off, and no liveness evidence
 	Takeover          Takeover
 	RelayInitialize   bool // relay every initialize instead of answering from the first
+	RelayRequests     bool // put requests of the provider to its client
 
 	MaxPending  int // calls in flight on the slot
 	MaxSessions int
+
+	MaxSubscriptionsPerClient int
+	MaxSubscriptionsPerSlot   int
+	MaxURILength              int // in UTF-16 units
+
+	// MayRead decides, for each update of a resource, whether a subscriber may
+	// still see it; nil lets everybody.
+	MayRead func(session uint64, uri string) bool
+
+	Identity string // JSON clientInfo of an initialize of the broker's own
 
 	NextID func() uint64 // process-wide counter behind "brk-<n>"
 }
@@ -51,6 +63,8 @@ type State struct {
 	vars
 	members   map[uint64]*member
 	pending   map[uint64]*call
+	subs      map[string]*subscription
+	asks      map[uint64]*call // requests of the provider that wait for a client
 	deadlines deadlines
 	abandoned abandoned
 
@@ -88,16 +102,17 @@ type member struct {
 	session   uint64
 	lastUsed  time.Time
 	streaming bool
+	can       capability
 }
 
 // New returns an empty slot.
 func New(name string, cfg Config) *State {
-	if cfg.MaxPending == 0 {
-		cfg.MaxPending = 1024
-	}
-	if cfg.MaxSessions == 0 {
-		cfg.MaxSessions = 10000
-	}
+	cfg.MaxPending = cmp.Or(cfg.MaxPending, 1024)
+	cfg.MaxSessions = cmp.Or(cfg.MaxSessions, 10000)
+	cfg.MaxSubscriptionsPerClient = cmp.Or(cfg.MaxSubscriptionsPerClient, 64)
+	cfg.MaxSubscriptionsPerSlot = cmp.Or(cfg.MaxSubscriptionsPerSlot, 1024)
+	cfg.MaxURILength = cmp.Or(cfg.MaxURILength, 2048)
+	cfg.Identity = cmp.Or(cfg.Identity, `{"name":"mcp-broker","version":"dev"}`)
 	return &State{name: name, cfg: cfg}
 }
 
@@ -171,12 +186,16 @@ func (s *State) handle(now time.Time, message any) {
 		s.providerFrame(now, m)
 	case *msg.ClientNote:
 		s.clientNote(now, m)
+	case *msg.ClientAnswer:
+		s.clientAnswer(now, m)
+	case *msg.AskUndeliverable:
+		s.askUndeliverable(m)
 	case *msg.CallerLeft:
 		s.callerLeft(m)
 	case *msg.JoinSlot:
 		s.join(now, m)
 	case *msg.LeaveSlot:
-		s.leave(m)
+		s.leave(now, m)
 	case *msg.StreamChanged:
 		s.streamChanged(now, m)
 	case *msg.ClaimSlot:
@@ -231,7 +250,7 @@ func (s *State) retire() {
 func (s *State) Info() msg.SlotInfo {
 	info := msg.SlotInfo{
 		Name: s.name, Transport: msg.NoProvider,
-		SessionCount: len(s.members), PendingCount: s.load(),
+		SessionCount: len(s.members), SubscriptionCount: s.subscriptionCount(), PendingCount: s.load(),
 	}
 	if h := s.holder; h != nil {
 		info.Transport, info.Connected = h.claim.Kind, true
@@ -271,6 +290,7 @@ const (
 	warnUnmatched  warning = "unmatched"
 	warnOpened     warning = "opened"
 	warnBrokerNote warning = "broker note"
+	warnNoURI      warning = "no uri"
 	warnNoOwner    warning = "progress"
 	warnHeld       warning = "held"
 )

@@ -26,17 +26,22 @@ func (s *State) initialize(now time.Time, m *msg.ClientCall) {
 	}
 }
 
-// replay sends the remembered initialize to a provider that has just attached.
+// replay sends the remembered initialize to a provider that has just attached,
+// or one of the broker's own when only subscriptions have to be restored.
 func (s *State) replay(now time.Time) {
-	if s.lastInit == nil {
+	params := s.lastInit
+	switch {
+	case params == nil && len(s.subs) == 0:
 		return
+	case params == nil:
+		params = []byte(`{"protocolVersion":"` + mcp.Revision20250618 + `","capabilities":{},"clientInfo":` + s.cfg.Identity + `}`)
 	}
 	c := &call{id: s.cfg.NextID(), init: true}
 	s.track(now, c)
 	frame := wire.AppendBrokerID([]byte(`{"jsonrpc":"2.0","id":`), c.id)
 	frame = append(frame, `,"method":"initialize"`...)
-	if len(s.lastInit) > 0 {
-		frame = append(append(frame, `,"params":`...), s.lastInit...)
+	if len(params) > 0 {
+		frame = append(append(frame, `,"params":`...), params...)
 	}
 	s.toProvider(append(frame, '}'), mcp.Required)
 	s.initLeader = c.id
@@ -93,13 +98,14 @@ func (s *State) promote(now time.Time) {
 
 func (s *State) holding() bool { return !s.holdUntil.IsZero() }
 
-// release sends what was held back, in order.
+// release restores the subscriptions and sends what was held back, in order.
 func (s *State) release(now time.Time) {
 	held := s.held
 	s.held, s.holdUntil = nil, time.Time{}
 	if s.holder == nil {
 		return
 	}
+	s.restore(now)
 	for _, h := range held {
 		switch m := h.(type) {
 		case *msg.ClientCall:

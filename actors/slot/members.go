@@ -12,7 +12,7 @@ func (s *State) join(now time.Time, m *msg.JoinSlot) {
 		s.tell(m.Client, &msg.SlotJoined{Ref: s.self, Session: m.Session})
 		return
 	}
-	if len(s.members) >= s.cfg.MaxSessions && !s.makeRoom() {
+	if len(s.members) >= s.cfg.MaxSessions && !s.makeRoom(now) {
 		s.tell(m.Client, &msg.JoinRefused{Err: wire.TooManySessions(s.name, s.cfg.MaxSessions)})
 		return
 	}
@@ -29,7 +29,7 @@ func (s *State) join(now time.Time, m *msg.JoinSlot) {
 }
 
 // makeRoom ends the session that has been idle longest and has no stream.
-func (s *State) makeRoom() bool {
+func (s *State) makeRoom(now time.Time) bool {
 	var oldest *member
 	for _, m := range s.members {
 		if !m.streaming && (oldest == nil || m.idleLonger(oldest)) {
@@ -40,7 +40,7 @@ func (s *State) makeRoom() bool {
 		return false
 	}
 	s.tell(oldest.ref, &msg.EndSession{Why: "maxSessionsPerSlot"})
-	s.remove(oldest)
+	s.remove(now, oldest)
 	return true
 }
 
@@ -48,13 +48,13 @@ func (m *member) idleLonger(other *member) bool {
 	return m.lastUsed.Before(other.lastUsed) || m.lastUsed.Equal(other.lastUsed) && m.session < other.session
 }
 
-func (s *State) leave(m *msg.LeaveSlot) {
+func (s *State) leave(now time.Time, m *msg.LeaveSlot) {
 	if gone := s.members[m.Session]; gone != nil {
-		s.remove(gone)
+		s.remove(now, gone)
 	}
 }
 
-func (s *State) remove(gone *member) {
+func (s *State) remove(now time.Time, gone *member) {
 	delete(s.members, gone.session)
 	s.undo(func() { s.members[gone.session] = gone })
 	for _, c := range s.inOrder() {
@@ -72,6 +72,7 @@ func (s *State) remove(gone *member) {
 		}
 		return false
 	})
+	s.leaveSubscriptions(now, gone.session)
 	if len(s.members) == 0 {
 		s.changed()
 	}

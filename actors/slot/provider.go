@@ -29,7 +29,7 @@ func (s *State) providerFrame(now time.Time, m *msg.ProviderFrame) {
 	case string(f.Method) == mcp.Register:
 		s.register(f.Aggregate)
 	case f.IsRequest():
-		s.providerRequest(f)
+		s.providerRequest(now, f)
 	case f.IDShape == wire.Absent || f.IDShape == wire.Null:
 		s.providerNote(now, f)
 	default:
@@ -71,8 +71,12 @@ func (s *State) answer(now time.Time, f *wire.Frame) {
 		return
 	}
 	s.untrack(c)
-	if c.init {
+	s.endAsks(c.session, c.number, wire.CallEnded())
+	switch {
+	case c.init:
 		s.initializeAnswered(now, c, f)
+	case c.role != clientsCall:
+		s.subscriptionAnswered(now, c, f, nil)
 	}
 	if c.client != nil {
 		s.tell(c.client, &msg.CallReply{Call: c.number, Frame: wire.WithID(f, c.origID)})
@@ -80,8 +84,8 @@ func (s *State) answer(now time.Time, f *wire.Frame) {
 }
 
 // providerRequest answers what a provider asks of the broker or, through it, of
-// clients: nothing of it is relayed.
-func (s *State) providerRequest(f *wire.Frame) {
+// clients. Only serverRequests = "relay" lets anything of it through.
+func (s *State) providerRequest(now time.Time, f *wire.Frame) {
 	id := f.Raw(f.ID)
 	switch {
 	case string(f.Method) == mcp.Ping:
@@ -89,6 +93,8 @@ func (s *State) providerRequest(f *wire.Frame) {
 		s.toProvider(frame, mcp.Required)
 	case strings.HasPrefix(string(f.Method), mcp.BrokerPrefix):
 		s.toProvider(wire.NoBrokerMethod(f.Method).Response(id), mcp.Required)
+	case s.cfg.RelayRequests:
+		s.relayRequest(now, f)
 	default:
 		s.warnOnce(warnOpened, `[broker] provider "%s" opened a request of its own (%s); it was answered -32601, and so are later ones`, s.name, f.Method)
 		s.toProvider(wire.NotRelayed(f.Method).Response(id), mcp.Required)
@@ -104,6 +110,8 @@ func (s *State) providerNote(now time.Time, f *wire.Frame) {
 		s.progress(now, f)
 	case f.IDShape == wire.Null:
 		s.junk(f.Bytes)
+	case method == mcp.ResourceUpdated:
+		s.resourceUpdated(now, f)
 	default:
 		s.broadcast(f)
 	}

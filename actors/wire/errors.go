@@ -258,3 +258,43 @@ func SlotGone() *Error {
 func TooManyNames(slot string, n int) *Error {
 	return errorf(CodeUnavailable, `Slot "%s" cannot be announced: this socket has named %d slots, the most one socket may name`, slot, n)
 }
+
+// MissingURI answers a subscription without a usable uri.
+func MissingURI() *Error {
+	return &Error{Code: CodeInvalidParams, Message: "Missing required parameter: uri"}
+}
+
+// URITooLong answers a subscription to an over-long uri, counted in UTF-16 units.
+func URITooLong(n, limit int) *Error {
+	return errorf(CodeInvalidParams, "The uri is %d characters long, more than the %d it may have (maxResourceUriLength)", n, limit)
+}
+
+// SubscriptionLimit answers a subscription over a bound.
+func SubscriptionLimit(key string, limit int) *Error {
+	return errorf(CodeUnavailable, "Subscription limit reached: %s is %d; unsubscribe from something first", key, limit)
+}
+
+// NobodyToAsk answers a provider's request while no client's call is in flight.
+func NobodyToAsk(method []byte) *Error {
+	return errorf(CodeUnavailable, "No client can be asked (%s): a request is relayed only to the client whose call is in flight, on a stream it has open", method)
+}
+
+// AmbiguousAsk answers a provider's request while several clients wait for it.
+func AmbiguousAsk(method []byte) *Error {
+	return errorf(CodeUnavailable, "No client can be asked (%s): calls of several clients are in flight, and the request does not say which it belongs to", method)
+}
+
+// CannotAsk answers a provider's request to a client without the capability.
+func CannotAsk(method []byte) *Error {
+	return errorf(CodeMethodNotFound, "Method not found: the client did not declare the capability for %s", method)
+}
+
+// AskUnanswered answers a provider whose client stayed silent.
+func AskUnanswered(after time.Duration) *Error {
+	return errorf(CodeUnavailable, "The client did not answer within %dms (providerRequestTimeoutMs)", after.Milliseconds())
+}
+
+// CallEnded answers a provider's request about a call that has ended.
+func CallEnded() *Error {
+	return &Error{Code: CodeUnavailable, Message: "The call this request belongs to has ended"}
+}
