@@ -1,0 +1,125 @@
+package egress_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"mcpbroker/egress"
+)
+
+// named answers with the slot it was asked for.
+type named struct{}
+
+func (named) ServeSlot(w http.ResponseWriter, _ *http.Request, slot string) {
+	_, _ = fmt.Fprintf(w, "slot %q", slot)
+}
+
+// Spec 01 1.4 steps 2, 5 and 6, F-02: two segments, decoded one by one.
+func TestRouter(t *testing.T) {
+	router := &egress.Router{MCP: "mcp", Slot: named{}}
+	for _, c := range []struct {
+		method, target string
+		status         int
+		body           string
+	}{
+		{"POST", "/x/mcp", 200, `slot "x"`},
+		{"PUT", "/x/mcp", 200, `slot "x"`},
+		{"POST", "/x//mcp", 200, `slot "x"`},
+		{"POST", "//x/mcp/", 200, `slot "x"`},
+		{"POST", "/x/%6dcp?a/b", 200, `slot "x"`},
+		{"POST", "/a%2Fb/mcp", 200, `slot "a/b"`},
+		{"POST", "/%zz/mcp", 200, `slot "%zz"`},
+		{"POST", "/%ff/mcp", 200, `slot "%ff"`},
+		{"POST", "//[/mcp", 200, `slot "["`},
+		{"POST", "/mcp/mcp", 200, `slot "mcp"`},
+		{"POST", "http://host/x/mcp", 200, `slot "x"`},
+		{"POST", "/x", 404, ""},
+		{"POST", "/x/mcp/mcp", 404, ""},
+		{"POST", "/x/Mcp", 404, ""},
+		{"POST", "/x/mc%70%20", 404, ""},
+		{"POST", "/", 404, ""},
+		{"POST", "", 404, ""},
+		{"POST", "*", 404, ""},
+		{"POST", "http://host", 404, ""},
+		{"CONNECT", "host:443", 404, ""},
+		{"OPTIONS", "/x/mcp", 204, ""},
+		{"OPTIONS", "/nowhere", 204, ""},
+	} {
+		r := httptest.NewRequest(c.method, "/", nil)
+		r.RequestURI = c.target
+		w := httptest.NewRecorder()
+		router.ServeHTTP(w, r)
+		if w.Code != c.status || w.Body.String() != c.body {
+			t.Errorf("%s %s: %d %s, want %d %s", c.method, c.target, w.Code, w.Body, c.status, c.body)
+		}
+		if got := w.Header().Get("Access-Control-Allow-Origin"); got != "*" {
+			t.Errorf("%s %s: Access-Control-Allow-Origin %q", c.method, c.target, got)
+		}
+	}
+}
+
+// Spec 01 5.8: what a preflight asks for is echoed, the first header line of it.
+func TestPreflightEcho(t *testing.T) {
+	for _, c := range []struct {
+		asked []string
+		want  string
+	}{
+		{nil, "Content-Type, Accept, Mcp-Session-Id, Mcp-Protocol-Version, Last-Event-ID, Authorization"},
+		{[]string{"x-a,X-B"}, "x-a,X-B"},
+		{[]string{""}, ""},
+		{[]string{"one", "two"}, "one"},
+	} {
+		r := httptest.NewRequest(http.MethodOptions, "/", nil)
+		if c.asked != nil {
+			r.Header["Access-Control-Request-Headers"] = c.asked
+		}
+		w := httptest.NewRecorder()
+		(&egress.Router{MCP: "mcp", Slot: named{}}).ServeHTTP(w, r)
+		if got := w.Header().Get("Access-Control-Allow-Headers"); got != c.want {
+			t.Errorf("asked for %q: allowed %q, want %q", c.asked, got, c.want)
+		}
+	}
+}
+
+// rule is an origin rule of exact values.
+type rule []string
+
+func (r rule) IsZero() bool   { return len(r) == 0 }
+func (r rule) String() string { return fmt.Sprint([]string(r)) }
+
+func (r rule) Allow(origin string) bool {
+	for _, one := range r {
+		if one == origin {
+			return true
+		}
+	}
+	return false
+}
+
+// Spec 01 5.5.
+func TestCheckOrigin(t *testing.T) {
+	const unset = `Origin "%s" is not allowed on /s/mcp. No origin is allowed by default; pages served by the broker are not exempt. Add the origin to allowedOrigins or MCP_BROKER_ALLOWED_ORIGINS.`
+	const set = `Origin "%s" is not allowed on /s/mcp. allowedOrigins (MCP_BROKER_ALLOWED_ORIGINS) is compared verbatim, scheme, port and trailing slash included, and holds: [a b].`
+	for _, c := range []struct {
+		rule   egress.OriginRule
+		header []string
+		want   string
+	}{
+		{nil, nil, ""},
+		{rule{}, nil, ""},
+		{rule{"a"}, nil, ""},
+		{nil, []string{"a"}, fmt.Sprintf(unset, "a")},
+		{rule{}, []string{"null"}, fmt.Sprintf(unset, "null")},
+		{rule{}, []string{""}, fmt.Sprintf(unset, "")},
+		{rule{"a", "b"}, []string{"b"}, ""},
+		{rule{"a", "b"}, []string{"c"}, fmt.Sprintf(set, "c")},
+		{rule{"a", "b"}, []string{"a/"}, fmt.Sprintf(set, "a/")},
+		{rule{"a", "b"}, []string{"a", "a"}, fmt.Sprintf(set, "a, a")},
+	} {
+		if got := egress.CheckOrigin(c.rule, c.header, "/s/mcp"); got != c.want {
+			t.Errorf("%v, %q:\n got %s\nwant %s", c.rule, c.header, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,242 @@
+package streamable
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"mcpbroker/actors/mcp"
+	"mcpbroker/actors/msg"
+	"mcpbroker/actors/wire"
+)
+
+// Header values shared by all answers; they must not be changed.
+var jsonType = []string{"application/json; charset=utf-8"}
+
+func writeJSON(w http.ResponseWriter, status int, body []byte) {
+	h := w.Header()
+	h["Content-Type"] = jsonType
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
+}
+
+// checkVersion refuses a revision the broker does not know. An absent header is
+// fine.
+func checkVersion(w http.ResponseWriter, r *http.Request) bool {
+	version := r.Header["Mcp-Protocol-Version"]
+	if len(version) == 0 || mcp.KnownRevision(version[0]) {
+		return true
+	}
+	fail(w, http.StatusBadRequest, "unsupported_protocol_version", "Unsupported MCP-Protocol-Version: "+version[0])
+	return false
+}
+
+// acceptable applies the strict mode's Accept rule (F-30).
+func (s *Server) acceptable(w http.ResponseWriter, r *http.Request, types ...string) bool {
+	if !s.cfg.Strict {
+		return true
+	}
+	accept := strings.Join(r.Header["Accept"], ",")
+	for _, want := range types {
+		if !accepts(accept, want) {
+			fail(w, http.StatusNotAcceptable, "not_acceptable", "The Accept header must include "+strings.Join(types, " and "))
+			return false
+		}
+	}
+	return true
+}
+
+func accepts(header, want string) bool {
+	kind, _, _ := strings.Cut(want, "/")
+	for entry := range strings.SplitSeq(header, ",") {
+		name, _, _ := strings.Cut(entry, ";")
+		switch name = strings.ToLower(strings.TrimSpace(name)); name {
+		case want, kind + "/*", "*/*":
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Server) post(w http.ResponseWriter, r *http.Request, slot, principal string, e *entry) {
+	if !s.begin() {
+		writeJSON(w, http.StatusServiceUnavailable, wire.SessionClosed().Response(nil))
+		return
+	}
+	defer s.posts.Done()
+	if !s.typed(w, r) || !s.acceptable(w, r, "application/json", "text/event-stream") {
+		return
+	}
+	body, ok := readBody(w, r, s.cfg.Limit(slot))
+	if !ok {
+		return
+	}
+	f, err := wire.Scan(body)
+	if err != nil {
+		failScan(w, err)
+		return
+	}
+	opens := r.Header.Get(sessionHeader) == "" && string(f.Method) == mcp.Initialize
+	switch {
+	case f.Shape == wire.Array && e == nil:
+		failMessage(w, wire.NoBatch())
+		return
+	case f.Shape != wire.Object && f.Shape != wire.Array:
+		failMessage(w, wire.NotAMessage())
+		return
+	case opens && !f.IsRequest() && !f.IsNotification():
+		failMessage(w, wire.NullID()) // before a session is opened for it
+		return
+	case opens:
+		if e, err = s.open(r.Context(), slot, principal); err != nil {
+			writeJSON(w, http.StatusServiceUnavailable, wire.SessionClosed().Response(nil))
+			return
+		}
+		w.Header().Set(sessionHeader, e.id)
+	case !s.present(w, r, e):
+		return
+	}
+	s.exchange(w, r, &f, e)
+}
+
+// typed applies the strict mode's Content-Type rule (F-30).
+func (s *Server) typed(w http.ResponseWriter, r *http.Request) bool {
+	if !s.cfg.Strict {
+		return true
+	}
+	if name, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err == nil && name == "application/json" {
+		return true
+	}
+	fail(w, http.StatusUnsupportedMediaType, "unsupported_media_type", "The Content-Type must be application/json")
+	return false
+}
+
+func failScan(w http.ResponseWriter, err error) {
+	if errors.Is(err, wire.ErrDuplicate) || errors.Is(err, wire.ErrDepth) {
+		fail(w, http.StatusBadRequest, "invalid_request", "Body is not a JSON-RPC message: "+err.Error())
+		return
+	}
+	fail(w, http.StatusBadRequest, "parse_error", "Body is not valid JSON")
+}
+
+func failMessage(w http.ResponseWriter, err *wire.Error) {
+	fail(w, http.StatusBadRequest, "invalid_request", err.Message)
+}
+
+// readBody reads a body of at most limit bytes (F-31).
+func readBody(w http.ResponseWriter, r *http.Request, limit int) ([]byte, bool) {
+	if r.ContentLength > int64(limit) {
+		failTooLarge(w, limit)
+		return nil, false
+	}
+	if r.ContentLength >= 0 {
+		body := make([]byte, r.ContentLength)
+		if _, err := io.ReadFull(r.Body, body); err != nil {
+			fail(w, http.StatusBadRequest, "parse_error", "Body is shorter than its Content-Length")
+			return nil, false
+		}
+		return body, true
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, int64(limit)+1))
+	switch {
+	case err != nil:
+		fail(w, http.StatusBadRequest, "parse_error", "Body could not be read to its end")
+		return nil, false
+	case len(body) > limit:
+		failTooLarge(w, limit)
+		return nil, false
+	}
+	return body, true
+}
+
+func failTooLarge(w http.ResponseWriter, limit int) {
+	w.Header().Set("Connection", "close")
+	fail(w, http.StatusRequestEntityTooLarge, "payload_too_large", wire.TooLarge(limit).Message)
+}
+
+// exchange hands the message to its session and writes what comes of it.
+func (s *Server) exchange(w http.ResponseWriter, r *http.Request, f *wire.Frame, e *entry) {
+	p := &post{outcome: make(chan outcome, 1)}
+	if f.Shape == wire.Array {
+		e.ref.Send(&msg.ClientBatch{Array: *f, Sink: p})
+	} else {
+		streams := f.Token.Present() && accepts(strings.Join(r.Header["Accept"], ","), "text/event-stream")
+		if streams {
+			p.events = make(chan []byte, maxPostEvents)
+		}
+		e.ref.Send(&msg.ClientFrame{Frame: *f, Sink: p, Streams: streams})
+	}
+	select {
+	case out := <-p.outcome:
+		if len(p.events) > 0 { // progress came first, and both were ready
+			p.outcome <- out
+			s.streamPost(w, r, e, p, <-p.events)
+			return
+		}
+		p.finish(w, out)
+	case event := <-p.events:
+		s.streamPost(w, r, e, p, event)
+	case <-r.Context().Done():
+		e.ref.Send(&msg.SinkGone{Sink: p})
+	}
+}
+
+// maxPostEvents bounds the events that wait for one POST; newer progress is
+// dropped while it is full.
+const maxPostEvents = 64
+
+// post is the sink of one POST. Exactly one outcome is ever sent.
+type post struct {
+	outcome chan outcome
+	events  chan []byte
+}
+
+type outcome struct {
+	frame  []byte
+	err    *wire.Error
+	status int
+}
+
+// Reply implements msg.Sink.
+func (p *post) Reply(frame []byte) { p.settle(outcome{frame: frame, status: http.StatusOK}) }
+
+// Accepted implements msg.Sink.
+func (p *post) Accepted() { p.settle(outcome{status: http.StatusAccepted}) }
+
+// Refuse implements msg.Sink.
+func (p *post) Refuse(err *wire.Error) { p.settle(outcome{err: err}) }
+
+// Closed implements msg.Sink.
+func (p *post) Closed() {
+	p.settle(outcome{frame: wire.SessionClosed().Response(nil), status: http.StatusServiceUnavailable})
+}
+
+// Event implements msg.Sink.
+func (p *post) Event(frame []byte) {
+	select {
+	case p.events <- frame:
+	default:
+	}
+}
+
+func (p *post) settle(out outcome) {
+	select {
+	case p.outcome <- out:
+	default:
+	}
+}
+
+func (p *post) finish(w http.ResponseWriter, out outcome) {
+	switch {
+	case out.err != nil:
+		failMessage(w, out.err)
+	case out.frame == nil:
+		w.WriteHeader(out.status)
+	default:
+		writeJSON(w, out.status, out.frame)
+	}
+}

@@ -1,0 +1,212 @@
+// Package streamable serves Streamable HTTP: POST, GET and DELETE on
+// /<slot>/mcp (spec 01 5.1 to 5.5). Each client session is an actor; the handlers
+// of this package are its transport.
+package streamable
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"mcpbroker/actors/msg"
+	"mcpbroker/actors/rt"
+	"mcpbroker/actors/wire"
+	"mcpbroker/egress"
+	"mcpbroker/egress/session"
+)
+
+// Config of the endpoint.
+type Config struct {
+	Origins   egress.OriginRule
+	Limit     func(slot string) int // largest body in bytes
+	KeepAlive time.Duration         // between comments on a silent stream; 0 is off
+	Strict    bool                  // check Content-Type and Accept (F-30)
+
+	MaxPending  int           // requests in flight of one session
+	IdleTimeout time.Duration // of a session; 0 is none
+
+	// Authenticate names the caller of a request; nil makes everybody anonymous.
+	// An error has been answered.
+	Authenticate func(w http.ResponseWriter, r *http.Request, slot string) (principal string, ok bool)
+
+	NextSession func() uint64 // process-wide session numbers
+	Trace       func() string // fresh traceparents
+}
+
+// Server holds the sessions of all slots.
+type Server struct {
+	sys      *rt.System
+	registry msg.Ref
+	cfg      Config
+	sessions *rt.Nursery
+	byID     sync.Map // session id to *entry
+
+	draining atomic.Bool
+	posts    sync.WaitGroup
+	admit    sync.RWMutex // held for writing once, to set draining
+}
+
+// entry is how a handler reaches a session.
+type entry struct {
+	id    string
+	slot  string
+	owner string // principal that created it (F-33)
+	ref   *rt.Ref
+}
+
+// New returns an endpoint without sessions.
+func New(sys *rt.System, registry msg.Ref, cfg Config) *Server {
+	return &Server{sys: sys, registry: registry, cfg: cfg, sessions: rt.NewNursery(sys, session.Kind())}
+}
+
+// ServeSlot implements egress.SlotHandler. The checks run in the order of spec
+// 01 5.1, the origin first.
+func (s *Server) ServeSlot(w http.ResponseWriter, r *http.Request, slot string) {
+	if refusal := egress.CheckOrigin(s.cfg.Origins, r.Header["Origin"], r.URL.Path); refusal != "" {
+		fail(w, http.StatusForbidden, "invalid_origin", refusal)
+		return
+	}
+	principal, ok := s.authenticate(w, r, slot)
+	if !ok {
+		return
+	}
+	known, ok := s.session(w, r, slot, principal)
+	if !ok || !checkVersion(w, r) {
+		return
+	}
+	switch r.Method {
+	case http.MethodPost:
+		s.post(w, r, slot, principal, known)
+	case http.MethodGet:
+		if s.present(w, r, known) && s.acceptable(w, r, "text/event-stream") {
+			s.listen(w, r, known)
+		}
+	case http.MethodDelete:
+		if s.present(w, r, known) {
+			s.delete(w, r, known)
+		}
+	default:
+		w.Header().Set("Allow", "GET, POST, DELETE")
+		fail(w, http.StatusMethodNotAllowed, "method_not_allowed", "Unsupported method: "+r.Method)
+	}
+}
+
+func (s *Server) authenticate(w http.ResponseWriter, r *http.Request, slot string) (string, bool) {
+	if s.cfg.Authenticate == nil {
+		return "", true
+	}
+	return s.cfg.Authenticate(w, r, slot)
+}
+
+// session finds the session the request names. It is nil for a request that
+// names none, and for one the later checks answer with unknown_session.
+func (s *Server) session(w http.ResponseWriter, r *http.Request, slot, principal string) (*entry, bool) {
+	id := r.Header.Get(sessionHeader)
+	if id == "" {
+		return nil, true
+	}
+	found, ok := s.byID.Load(id)
+	if !ok {
+		return nil, true
+	}
+	e := found.(*entry)
+	if e.slot != slot {
+		return nil, true
+	}
+	if e.owner != principal {
+		s.sys.Log().Warn(fmt.Sprintf(`[broker] refused a request on Streamable HTTP session "%s" of slot "%s"`, id, slot))
+		fail(w, http.StatusForbidden, "forbidden", "This session belongs to another caller. Open a session of your own.")
+		return nil, false
+	}
+	return e, true
+}
+
+// present answers a request that needs a session and has none.
+func (s *Server) present(w http.ResponseWriter, r *http.Request, e *entry) bool {
+	switch {
+	case e != nil:
+		return true
+	case r.Header.Get(sessionHeader) == "":
+		fail(w, http.StatusBadRequest, "missing_session", "Mcp-Session-Id header is required")
+	default:
+		fail(w, http.StatusNotFound, "unknown_session", "Session not found or terminated")
+	}
+	return false
+}
+
+// open starts a session owned by principal.
+func (s *Server) open(ctx context.Context, slot, principal string) (*entry, error) {
+	e := &entry{id: newSessionID(), slot: slot, owner: principal}
+	actor := session.NewActor(s.sys, s.registry, session.Config{
+		Slot: slot, Number: s.cfg.NextSession(),
+		MaxPending: s.cfg.MaxPending, IdleTimeout: s.cfg.IdleTimeout, Trace: s.cfg.Trace, Resumable: true,
+	}, func() { s.byID.Delete(e.id) })
+	pid, err := s.sessions.Spawn(ctx, actor)
+	if err != nil {
+		return nil, fmt.Errorf("open a session on slot %q: %w", slot, err)
+	}
+	e.ref = s.sys.Ref(pid)
+	s.byID.Store(e.id, e)
+	return e, nil
+}
+
+func newSessionID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+func (s *Server) delete(w http.ResponseWriter, r *http.Request, e *entry) {
+	s.byID.Delete(e.id)
+	done := make(chan struct{})
+	e.ref.Send(&msg.CloseSession{Done: done})
+	select {
+	case <-done:
+	case <-r.Context().Done():
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// begin counts a request among those a stop waits for; false once the broker
+// stops.
+func (s *Server) begin() bool {
+	s.admit.RLock()
+	defer s.admit.RUnlock()
+	if s.draining.Load() {
+		return false
+	}
+	s.posts.Add(1)
+	return true
+}
+
+// Stop ends every session: new requests are refused, those in flight may finish
+// until ctx ends, then they are answered with 503.
+func (s *Server) Stop(ctx context.Context) error {
+	s.admit.Lock()
+	s.draining.Store(true)
+	s.admit.Unlock()
+	finished := make(chan struct{})
+	go func() { s.posts.Wait(); close(finished) }()
+	select {
+	case <-finished:
+	case <-ctx.Done():
+	}
+	s.sessions.Tell(&msg.CloseSession{})
+	err := s.sessions.Stop(context.Background())
+	<-finished
+	return err
+}
+
+const sessionHeader = "Mcp-Session-Id"
+
+// fail writes an answer of the HTTP layer.
+func fail(w http.ResponseWriter, status int, code, description string) {
+	body := append([]byte(`{"error":`), wire.AppendString(nil, code)...)
+	body = append(body, `,"error_description":`...)
+	writeJSON(w, status, append(wire.AppendString(body, description), '}'))
+}
