@@ -1,0 +1,284 @@
+package mcpbroker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"mcpbroker/actors/msg"
+	"mcpbroker/actors/registry"
+	"mcpbroker/actors/rt"
+	"mcpbroker/actors/slot"
+	"mcpbroker/actors/wire"
+	"mcpbroker/config"
+	"mcpbroker/egress/streamable"
+	"mcpbroker/egress/wsclient"
+	"mcpbroker/ingress"
+	"mcpbroker/ingress/loopback"
+	"mcpbroker/ingress/socket"
+	"mcpbroker/provider"
+)
+
+// Broker is one broker: a listener, its slots, and everybody connected to them.
+// Its methods may be called from any goroutine.
+type Broker struct {
+	settings
+	done chan error
+
+	mu    sync.Mutex
+	state lifecycle
+	run   *running
+}
+
+type lifecycle uint8
+
+const (
+	fresh lifecycle = iota
+	started
+	stopped
+)
+
+// running is what exists between Start and Stop.
+type running struct {
+	sys        *rt.System
+	registry   *rt.Ref
+	listener   net.Listener
+	server     *http.Server
+	serving    chan struct{}
+	providers  *ingress.Providers
+	loopbacks  *loopback.Loopbacks
+	streamable *streamable.Server
+	wsclients  *wsclient.Server
+}
+
+// New checks the settings and returns a broker that is not listening yet.
+func New(opts ...Option) (*Broker, error) {
+	s := settings{config: config.Default(), version: "dev"}
+	for _, opt := range opts {
+		opt(&s)
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if err := s.config.Validate(); err != nil {
+		return nil, fmt.Errorf("configure the broker: %w", err)
+	}
+	return &Broker{settings: s, done: make(chan error, 1)}, nil
+}
+
+// ErrStarted is returned by a second Start.
+var ErrStarted = errors.New("the broker has been started before")
+
+// Start listens and serves until Stop. It returns once clients and providers can
+// connect; an address that cannot be had is a *ListenError.
+func (b *Broker) Start(ctx context.Context) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.state != fresh {
+		return ErrStarted
+	}
+	listener, err := b.listen(ctx)
+	if err != nil {
+		return err
+	}
+	b.run = b.assemble(listener)
+	b.state = started
+	go b.serve(b.run)
+	return nil
+}
+
+func (b *Broker) serve(run *running) {
+	defer close(run.serving)
+	if err := run.server.Serve(run.listener); !errors.Is(err, http.ErrServerClosed) {
+		b.log.Error(fmt.Sprintf("[broker] http/websocket server error: %v", err))
+		b.done <- fmt.Errorf("serve: %w", err)
+	}
+}
+
+// assemble wires the actors, the provider side and the client side together.
+func (b *Broker) assemble(listener net.Listener) *running {
+	c := b.config
+	sys := rt.NewSystem(b.log, b.tap)
+	var ids, sessions atomic.Uint64
+	reg := registry.Start(sys, registry.Config{MaxSlots: c.MaxSlots}, func(name string) slot.Config {
+		return slot.Config{
+			RequestTimeout:    c.ProviderRequestTimeoutMs.Duration(),
+			HeartbeatInterval: c.ProviderHeartbeatIntervalMs.Duration(),
+			Takeover:          slot.Takeover(c.ProviderTakeover),
+			RelayInitialize:   c.Slot(name).Initialize == config.InitializeRelay,
+			MaxPending:        c.MaxPendingPerSlot,
+			MaxSessions:       c.MaxSessionsPerSlot,
+			NextID:            func() uint64 { return ids.Add(1) },
+		}
+	})
+	limit := func(name string) int { return c.Slot(name).MaxMessageBytes }
+	nextSession := func() uint64 { return sessions.Add(1) }
+	run := &running{
+		sys: sys, registry: reg, listener: listener, serving: make(chan struct{}),
+		providers: ingress.NewProviders(sys, reg, socket.Config{
+			Heartbeat: c.ProviderHeartbeatIntervalMs.Duration(),
+			Provider:  c.Paths.Provider, Providers: c.Paths.Providers,
+		}, limit),
+		loopbacks: loopback.New(sys, reg, limit),
+		streamable: streamable.New(sys, reg, streamable.Config{
+			Origins: c.AllowedOrigins, Limit: limit, Strict: c.StrictHTTP,
+			KeepAlive:   c.KeepAliveIntervalMs.Duration(),
+			MaxPending:  c.MaxPendingPerSession,
+			IdleTimeout: c.SessionIdleTimeoutMs.Duration(),
+			NextSession: nextSession,
+			Trace:       freshTrace,
+		}),
+		wsclients: wsclient.New(sys, reg, wsclient.Config{
+			Limit: limit, KeepAlive: c.KeepAliveIntervalMs.Duration(),
+			MaxPending:  c.MaxPendingPerSession,
+			NextSession: nextSession,
+			Trace:       freshTrace,
+		}),
+	}
+	run.server = b.httpServer(run)
+	return run
+}
+
+// freshTrace makes a trace context for a request that brought none. Trace ids
+// need to be distinct, not secret.
+func freshTrace() string {
+	var random [24]byte
+	for i := 0; i < len(random); i += 8 {
+		n := rand.Uint64()
+		for j := range 8 {
+			random[i+j] = byte(n >> (8 * j))
+		}
+	}
+	return wire.Traceparent(random)
+}
+
+// Stop says goodbye to everybody and ends the broker: no new connections, calls
+// in flight may finish until ctx ends, then sessions are closed and providers
+// are told with 1001. It is idempotent, and fine before Start.
+func (b *Broker) Stop(ctx context.Context) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.state != started {
+		b.state = stopped
+		return nil
+	}
+	b.state = stopped
+	return b.run.stop(ctx)
+}
+
+// How long a stop waits for the calls in flight, and for the goodbyes.
+const (
+	drainTimeout   = 5 * time.Second
+	goodbyeTimeout = 2 * time.Second
+)
+
+func (run *running) stop(ctx context.Context) error {
+	closed := make(chan error, 1)
+	listening, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+	defer giveUp()
+	go func() { closed <- run.server.Shutdown(listening) }() // takes no new connections from here on
+	<-run.serving
+
+	drain, cancel := context.WithTimeout(ctx, drainTimeout)
+	defer cancel()
+	errs := []error{run.streamable.Stop(drain)}
+
+	goodbye, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbyeTimeout)
+	defer cancel()
+	_ = run.wsclients.Stop(goodbye)
+	_ = run.providers.Stop(goodbye) // who does not answer the close frame is cut
+	_ = run.loopbacks.Stop(goodbye)
+	select {
+	case err := <-closed:
+		errs = append(errs, err)
+	case <-goodbye.Done():
+		giveUp()
+		<-closed
+		errs = append(errs, run.server.Close())
+	}
+	errs = append(errs, run.sys.StopAndWait(context.WithoutCancel(ctx), run.registry.PID()))
+	run.sys.Close()
+	return errors.Join(errs...)
+}
+
+// Done delivers the error that ended the server while it was running.
+func (b *Broker) Done() <-chan error { return b.done }
+
+// Addr is the address the broker listens on, nil before Start.
+func (b *Broker) Addr() net.Addr {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.run == nil {
+		return nil
+	}
+	return b.run.listener.Addr()
+}
+
+// AttachLoopback implements provider.Attacher: a provider in this process holds
+// the slot.
+func (b *Broker) AttachLoopback(slot string, aggregate *bool, peer provider.Peer) (provider.Port, error) {
+	b.mu.Lock()
+	run, state := b.run, b.state
+	b.mu.Unlock()
+	if state != started {
+		return nil, rt.ErrStopped
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), goodbyeTimeout)
+	defer cancel()
+	port, err := run.loopbacks.Attach(ctx, slot, aggregate != nil && *aggregate, peer)
+	if err != nil {
+		return nil, err
+	}
+	return port, nil
+}
+
+// Slots lists the slots by name, with the state each last reported.
+func (b *Broker) Slots(ctx context.Context) ([]msg.SlotInfo, error) {
+	reply := make(chan []msg.SlotInfo, 1)
+	if err := b.ask(&msg.ListInventory{Reply: reply}); err != nil {
+		return nil, err
+	}
+	return receive(ctx, reply, "list the slots")
+}
+
+// ErrUnknownSlot is returned for a slot nobody has referred to.
+var ErrUnknownSlot = errors.New("no such slot")
+
+// Slot describes one slot as it is now.
+func (b *Broker) Slot(ctx context.Context, name string) (msg.SlotInfo, error) {
+	reply := make(chan msg.SlotInfo, 1)
+	if err := b.ask(&msg.DescribeSlot{Slot: name, Reply: reply}); err != nil {
+		return msg.SlotInfo{}, err
+	}
+	return receive(ctx, reply, fmt.Sprintf("describe slot %q", name))
+}
+
+func (b *Broker) ask(question any) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.state != started {
+		return rt.ErrStopped
+	}
+	b.run.registry.Send(question)
+	return nil
+}
+
+func receive[T any](ctx context.Context, reply <-chan T, what string) (T, error) {
+	select {
+	case value, ok := <-reply:
+		if !ok {
+			return value, fmt.Errorf("%s: %w", what, ErrUnknownSlot)
+		}
+		return value, nil
+	case <-ctx.Done():
+		var zero T
+		return zero, fmt.Errorf("%s: %w", what, ctx.Err())
+	}
+}

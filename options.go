@@ -1,0 +1,108 @@
+package mcpbroker
+
+import (
+	"log/slog"
+	"time"
+
+	"mcpbroker/actors/rt"
+	"mcpbroker/config"
+)
+
+// Option changes one setting of a broker. Options are named after the
+// configuration keys and applied in order.
+type Option func(*settings)
+
+type settings struct {
+	config  *config.Config
+	log     *slog.Logger
+	version string
+	tap     rt.Tap
+}
+
+// WithConfig replaces the whole configuration; options after it change it.
+func WithConfig(c *config.Config) Option {
+	return func(s *settings) {
+		own := *c
+		s.config = &own
+	}
+}
+
+// WithLogger sets where the broker logs. Default: nowhere.
+func WithLogger(log *slog.Logger) Option { return func(s *settings) { s.log = log } }
+
+// WithVersion sets the version the broker reports. Default "dev".
+func WithVersion(version string) Option { return func(s *settings) { s.version = version } }
+
+// WithTap shows every message to tap before its actor handles it, on the actor's
+// goroutine. It is for tracing and for making an actor fail: a panic in tap is a
+// panic in the actor.
+func WithTap(tap func(actor string, message any)) Option {
+	return func(s *settings) {
+		s.tap = func(self *rt.PID, message any) { tap(self.Id, message) }
+	}
+}
+
+func set(change func(*config.Config)) Option {
+	return func(s *settings) { change(s.config) }
+}
+
+// WithHost sets the interface to bind. Default 127.0.0.1.
+func WithHost(host string) Option { return set(func(c *config.Config) { c.Host = host }) }
+
+// WithPort sets the port, 0 for any free one. Default 3000.
+func WithPort(port int) Option { return set(func(c *config.Config) { c.Port = port }) }
+
+// WithTLS serves HTTPS and WSS with these PEM files.
+func WithTLS(cert, key string) Option {
+	return set(func(c *config.Config) { c.TLS = config.TLS{Cert: cert, Key: key} })
+}
+
+// WithPaths sets the URL paths.
+func WithPaths(paths config.Paths) Option { return set(func(c *config.Config) { c.Paths = paths }) }
+
+// WithProviderHeartbeatInterval sets the time between pings to provider sockets,
+// 0 for none. Default 30 s.
+func WithProviderHeartbeatInterval(d time.Duration) Option {
+	return set(func(c *config.Config) { c.ProviderHeartbeatIntervalMs = config.Milliseconds(d.Milliseconds()) })
+}
+
+// WithProviderRequestTimeout sets the deadline of one answer, 0 for none.
+// Default 60 s.
+func WithProviderRequestTimeout(d time.Duration) Option {
+	return set(func(c *config.Config) { c.ProviderRequestTimeoutMs = config.Milliseconds(d.Milliseconds()) })
+}
+
+// WithProviderTakeover sets the rule for a claim on a held slot: reject,
+// liveness or always. Default liveness.
+func WithProviderTakeover(mode string) Option {
+	return set(func(c *config.Config) { c.ProviderTakeover = mode })
+}
+
+// WithAllowedOrigins sets the Origin headers that pass. Default: none.
+func WithAllowedOrigins(origins ...string) Option {
+	return set(func(c *config.Config) { c.AllowedOrigins = config.Origins{List: origins} })
+}
+
+// WithSessionIdleTimeout ends client sessions without traffic, 0 for never.
+// Default 0.
+func WithSessionIdleTimeout(d time.Duration) Option {
+	return set(func(c *config.Config) { c.SessionIdleTimeoutMs = config.Milliseconds(d.Milliseconds()) })
+}
+
+// WithMaxMessageBytes bounds one message in either direction. Default 4 MiB.
+func WithMaxMessageBytes(n int) Option {
+	return set(func(c *config.Config) { c.MaxMessageBytes = n })
+}
+
+// WithSlot sets what one slot does differently.
+func WithSlot(name string, slot config.Slot) Option {
+	return set(func(c *config.Config) {
+		slots := map[string]config.Slot{name: slot}
+		for n, s := range c.Slots {
+			if n != name {
+				slots[n] = s
+			}
+		}
+		c.Slots = slots
+	})
+}
