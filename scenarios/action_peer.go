@@ -1,0 +1,249 @@
+package scenarios
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"mcpbroker/provider"
+)
+
+type connectAction struct {
+	ID        string `step:"connect,required"`
+	Transport string `step:"transport"`
+	Slot      string `step:"slot"`
+	Path      string `step:"path"`
+	Tunnel    string `step:"tunnel"`
+}
+
+func (a *connectAction) check(c *checker) {
+	c.needBroker("connect")
+	if a.Transport == "" {
+		a.Transport = "direct"
+	}
+	c.oneOf("transport", a.Transport, "direct", "multiplex", "raw")
+	raw := a.Transport == "raw"
+	switch {
+	case raw && a.Path == "":
+		c.fail("connect", `a raw connection needs "path"`)
+	case raw && a.Slot != "":
+		c.fail("slot", `a raw connection has a "path" and no "slot"`)
+	case !raw && a.Slot == "":
+		c.fail("connect", `a %s connection needs "slot"`, a.Transport)
+	}
+	if a.Path != "" && !strings.HasPrefix(a.Path, "/") {
+		c.fail("path", `"path" must begin with a slash`)
+	}
+	if a.Tunnel != "" && a.Transport != "multiplex" {
+		c.fail("tunnel", `"tunnel" belongs to transport = "multiplex"`)
+	}
+	if c.names[namePeer][a.ID] {
+		c.fail("connect", `peer %q exists already: use reconnect = %[1]q, or another name`, a.ID)
+	}
+	c.declare(namePeer, a.ID)
+}
+
+func (a *connectAction) run(r *runner) error {
+	p := &peer{id: a.ID, show: r.out.event}
+	switch a.Transport {
+	case "raw":
+		p.valve = &valve{}
+		p.link = &rawLink{url: r.socketURL(a.Path), client: p.valve.client()}
+	case "multiplex":
+		t := r.tunnel(a)
+		p.valve = t.valve
+		p.link = &sdkLink{server: tools(a.ID), tunnel: t.tunnel, transport: func(ev provider.Events) provider.Transport {
+			return t.tunnel.Provider(a.Slot, ev, provider.WithLogger(quiet()))
+		}}
+	default:
+		path := a.Path
+		if path == "" {
+			path = "/provider/" + url.PathEscape(a.Slot)
+		}
+		p.valve = &valve{}
+		p.link = &sdkLink{server: tools(a.ID), transport: func(ev provider.Events) provider.Transport {
+			return provider.NewDirect(r.socketURL(path), ev, provider.WithHTTPClient(p.valve.client()), provider.WithLogger(quiet()))
+		}}
+	}
+	r.peers[a.ID] = p
+	return r.opens(p)
+}
+
+type reconnectAction struct {
+	ID string `step:"reconnect,required"`
+}
+
+func (a *reconnectAction) check(c *checker) { c.use(namePeer, "reconnect", a.ID) }
+
+func (a *reconnectAction) run(r *runner) error {
+	p := r.peers[a.ID]
+	if last := p.events.last(); last.kind == eventOpen {
+		return fmt.Errorf("%s cannot connect again: it is open", a.ID)
+	}
+	return r.opens(p)
+}
+
+// opens connects p and waits until it is open: that comes before any refusal.
+func (r *runner) opens(p *peer) error {
+	p.link.open(r.life, p)
+	return r.opened(p, 0)
+}
+
+// opened waits until p is open and the broker has decided about its claim. What
+// it decided is for later steps.
+func (r *runner) opened(p *peer, within span) error {
+	err := r.nextEvent(p, within, string(eventOpen), func(e event) bool { return e.kind == eventOpen })
+	if err != nil || !p.link.answersPings() {
+		return err
+	}
+	ctx, cancel := r.within(0)
+	defer cancel()
+	if err := p.settle(ctx); err != nil {
+		return missed(ctx, p.id+": a decision of the broker")
+	}
+	return nil
+}
+
+type closeAction struct {
+	ID     string `step:"close,required"`
+	Code   int    `step:"code"`
+	Reason string `step:"reason"`
+}
+
+func (a *closeAction) check(c *checker) {
+	c.use(namePeer, "close", a.ID)
+	if a.Code == 0 {
+		a.Code = 1000
+	}
+	if a.Code < 1000 || a.Code > 4999 {
+		c.fail("code", `"code" must be a WebSocket close code from 1000 to 4999`)
+	}
+}
+
+func (a *closeAction) run(r *runner) error {
+	p := r.peers[a.ID]
+	p.link.close(a.Code, a.Reason)
+	return r.nextEvent(p, 0, string(eventClosed), func(e event) bool { return e.kind == eventClosed })
+}
+
+type silenceAction struct {
+	ID string `step:"silence,required"`
+}
+
+func (a *silenceAction) check(c *checker) { c.use(namePeer, "silence", a.ID) }
+
+func (a *silenceAction) run(r *runner) error {
+	r.peers[a.ID].valve.silence()
+	return nil
+}
+
+type resumeAction struct {
+	ID string `step:"resume,required"`
+}
+
+func (a *resumeAction) check(c *checker) { c.use(namePeer, "resume", a.ID) }
+
+func (a *resumeAction) run(r *runner) error {
+	r.peers[a.ID].valve.resume()
+	return nil
+}
+
+type expectPing struct {
+	ID     string `step:"expect_ping,required"`
+	Within span   `step:"within"`
+}
+
+func (a *expectPing) check(c *checker) { c.use(namePeer, "expect_ping", a.ID) }
+
+func (a *expectPing) run(r *runner) error {
+	arrived := r.peers[a.ID].valve.arrived()
+	if arrived == nil {
+		return fmt.Errorf("%s is not silent, so it answers every ping", a.ID)
+	}
+	ctx, cancel := r.within(a.Within)
+	defer cancel()
+	select {
+	case <-arrived:
+		return nil
+	case <-ctx.Done():
+		return missed(ctx, "a ping for "+a.ID)
+	}
+}
+
+type sendAction struct {
+	ID    string `step:"send,required"`
+	Frame string `step:"frame,required"`
+}
+
+func (a *sendAction) check(c *checker) { c.use(namePeer, "send", a.ID) }
+
+func (a *sendAction) run(r *runner) error {
+	ctx, cancel := r.within(0)
+	defer cancel()
+	return r.peers[a.ID].link.send(ctx, []byte(a.Frame))
+}
+
+type receiveAction struct {
+	ID       string `step:"receive,required"`
+	Method   string `step:"method"`
+	Frame    string `step:"frame"`
+	Contains words  `step:"contains"`
+	As       string `step:"as"`
+	Within   span   `step:"within"`
+}
+
+func (a *receiveAction) check(c *checker) {
+	c.use(namePeer, "receive", a.ID)
+	if a.As != "" {
+		c.declare(nameRequest, a.As)
+	}
+}
+
+func (a *receiveAction) run(r *runner) error {
+	ctx, cancel := r.within(a.Within)
+	defer cancel()
+	p := r.peers[a.ID]
+	f, err := p.frames.take(ctx)
+	if err != nil {
+		return missed(ctx, "a message for "+a.ID)
+	}
+	switch {
+	case a.Frame != "" && f.text != a.Frame:
+		return unmet(a.Frame, f.text)
+	case a.Method != "" && f.method != a.Method:
+		return unmet("method "+a.Method, f.text)
+	case !containsAll(f.text, a.Contains):
+		return unmet(fmt.Sprintf("a message with %q", a.Contains), f.text)
+	case a.As != "" && (f.method == "" || len(f.id) == 0):
+		return unmet("a request", f.text)
+	}
+	if a.As != "" {
+		r.requests[a.As] = &request{peer: p, frame: f}
+	}
+	return nil
+}
+
+type answerAction struct {
+	Name string `step:"answer,required"`
+	Text string `step:"text"`
+}
+
+func (a *answerAction) check(c *checker) { c.use(nameRequest, "answer", a.Name) }
+
+func (a *answerAction) run(r *runner) error {
+	ctx, cancel := r.within(0)
+	defer cancel()
+	return r.requests[a.Name].answer(ctx, a.Text)
+}
+
+type reportAction struct {
+	Name string `step:"report,required"`
+}
+
+func (a *reportAction) check(c *checker) { c.use(nameRequest, "report", a.Name) }
+
+func (a *reportAction) run(r *runner) error {
+	ctx, cancel := r.within(0)
+	defer cancel()
+	return r.requests[a.Name].progress(ctx)
+}

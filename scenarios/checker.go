@@ -1,0 +1,201 @@
+package scenarios
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// checker finds the mistakes of a script without running it: it walks the steps
+// and knows which names each of them may use.
+type checker struct {
+	file     string
+	places   *places
+	problems []Problem
+
+	vars map[string]any // string or int64
+	beat time.Duration
+	here stepPlaces // of the step being checked
+
+	started  bool // some step has started a broker
+	running  bool // and no later one has ended it
+	embedded bool
+	names    map[nameKind]map[string]bool
+	configs  []placedConfig
+}
+
+// nameKind is what a name stands for; each kind has names of its own.
+type nameKind string
+
+const (
+	namePeer    nameKind = "peer"
+	nameClient  nameKind = "session"
+	nameCall    nameKind = "call"
+	nameRequest nameKind = "request"
+)
+
+// introducedBy tells which key introduces names of a kind.
+func (k nameKind) introducedBy() string {
+	switch k {
+	case namePeer:
+		return `"connect"`
+	case nameClient:
+		return `"session"`
+	case nameCall:
+		return `a "call" with "as"`
+	case nameRequest:
+		return `a "receive" with "as"`
+	}
+	return string(k)
+}
+
+func newChecker(file string, p *places) *checker {
+	return &checker{
+		file: file, places: p,
+		names: map[nameKind]map[string]bool{namePeer: {}, nameClient: {}, nameCall: {}, nameRequest: {}},
+	}
+}
+
+func (c *checker) enter(i int) { c.here = c.places.step(i) }
+
+func (c *checker) report(line int, format string, args ...any) {
+	c.problems = append(c.problems, Problem{c.file, line, fmt.Sprintf(format, args...)})
+}
+
+// fail reports a problem of the present step, at the line of its key.
+func (c *checker) fail(key, format string, args ...any) { c.report(c.here.at(key), format, args...) }
+
+// use checks that an earlier step has introduced name.
+func (c *checker) use(kind nameKind, key, name string) {
+	if !c.names[kind][name] {
+		c.fail(key, "unknown %s %q: no earlier step introduces it with %s", kind, name, kind.introducedBy())
+	}
+}
+
+// declare introduces name.
+func (c *checker) declare(kind nameKind, name string) { c.names[kind][name] = true }
+
+// declareAnyway introduces the names of a step that was refused, so that one
+// mistake is reported once.
+func (c *checker) declareAnyway(action string, table map[string]any) {
+	text := func(key string) string { s, _ := table[key].(string); return s }
+	switch action {
+	case "broker":
+		what := text("broker")
+		c.started, c.running = true, what != "stop" && what != "kill"
+		c.embedded = c.embedded || table["embedded"] == true
+	case "connect":
+		c.declare(namePeer, text("connect"))
+	case "session":
+		c.declare(nameClient, text("session"))
+	case "call":
+		c.declare(nameCall, text("as"))
+	case "receive":
+		c.declare(nameRequest, text("as"))
+	}
+}
+
+// needBroker checks that an earlier step has started a broker.
+func (c *checker) needBroker(key string) {
+	if !c.started {
+		c.fail(key, `no earlier step starts a broker (broker = "start")`)
+	}
+}
+
+// needEmbedded checks that the broker lives in the runner's process.
+func (c *checker) needEmbedded(key string) {
+	if !c.embedded {
+		c.fail(key, "%q needs a broker in the runner's process (broker = \"start\", embedded = true)", key)
+	}
+}
+
+func (c *checker) oneOf(key, value string, allowed ...string) {
+	if !slices.Contains(allowed, value) {
+		c.fail(key, `"%s" must be one of "%s", not %q`, key, strings.Join(allowed, `", "`), value)
+	}
+}
+
+// variables takes [vars] and what the caller sets.
+func (c *checker) variables(value any, set map[string]int64) map[string]any {
+	vars := map[string]any{"port": int64(defaultPort), "heartbeat": int64(defaultHeartbeat)}
+	table, ok := value.(map[string]any)
+	if value != nil && !ok {
+		c.report(max(c.places.top["vars"], 1), "[vars] must be a table, not %s", kindOf(value))
+	}
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		v := table[name]
+		_, isText := v.(string)
+		_, isNumber := v.(int64)
+		_, own := vars[name]
+		switch {
+		case own && !isNumber:
+			c.report(c.places.vars[name], "variable %q must be an integer, not %s", name, kindOf(v))
+		case !isText && !isNumber:
+			c.report(c.places.vars[name], "variable %q must be a string or an integer, not %s", name, kindOf(v))
+		default:
+			vars[name] = v
+		}
+	}
+	for name, v := range set {
+		vars[name] = v
+	}
+	return vars
+}
+
+// number is a variable that must be an integer from 0 to most.
+func (c *checker) number(name string, most int64) int64 {
+	v, ok := c.vars[name].(int64)
+	if !ok || v < 0 || v > most {
+		c.report(max(c.places.vars[name], 1), "variable %q must be an integer from 0 to %d", name, most)
+	}
+	return v
+}
+
+var reference = regexp.MustCompile(`\$\{([^}]*)\}`)
+
+// expand replaces ${name} in strings. A string that is one reference takes the
+// type of the variable.
+func (c *checker) expand(line int, value any) any {
+	switch v := value.(type) {
+	case string:
+		if m := reference.FindStringSubmatch(v); m != nil && m[0] == v {
+			return c.variable(line, m[1])
+		}
+		return reference.ReplaceAllStringFunc(v, func(ref string) string {
+			return fmt.Sprint(c.variable(line, ref[2:len(ref)-1]))
+		})
+	case []any:
+		list := make([]any, len(v))
+		for i := range v {
+			list[i] = c.expand(line, v[i])
+		}
+		return list
+	case map[string]any:
+		table := make(map[string]any, len(v))
+		for key := range v {
+			table[key] = c.expand(line, v[key])
+		}
+		return table
+	}
+	return value
+}
+
+func (c *checker) expandStep(table map[string]any) map[string]any {
+	out := make(map[string]any, len(table))
+	for _, key := range slices.Sorted(maps.Keys(table)) {
+		out[key] = c.expand(c.here.at(key), table[key])
+	}
+	return out
+}
+
+func (c *checker) variable(line int, name string) any {
+	v, ok := c.vars[name]
+	if !ok {
+		c.report(line, "unknown variable ${%s} (known: %s)", name, strings.Join(slices.Sorted(maps.Keys(c.vars)), ", "))
+		return ""
+	}
+	return v
+}

@@ -1,0 +1,196 @@
+package scenarios
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/BurntSushi/toml"
+)
+
+// instance is a running broker.
+type instance interface {
+	// stop ends it in order.
+	stop(ctx context.Context) error
+	// kill ends it without a word.
+	kill()
+	// exited is closed once it has ended.
+	exited() <-chan struct{}
+}
+
+// child is a broker in a process of its own.
+type child struct {
+	cmd      *exec.Cmd
+	done     chan struct{}
+	err      error // of Wait; valid once done is closed
+	expected atomic.Bool
+}
+
+// errEnded is a broker that ended without having been told to.
+var errEnded = errors.New("the broker ended by itself")
+
+// outputDelay bounds the wait for the rest of a process's output.
+const outputDelay = 2 * time.Second
+
+// startChild runs the binary and returns once the broker accepts connections.
+// Output goes to log line by line; unexpected is called if it ends by itself.
+func startChild(ctx context.Context, binary, file string, log *feed[string], show func(string), unexpected func(error)) (*child, error) {
+	out := &lineWriter{line: func(s string) { log.add(s); show(s) }}
+	c := &child{cmd: exec.Command(binary, "run", file), done: make(chan struct{})}
+	c.cmd.Dir = filepath.Dir(file)
+	c.cmd.Env = cleanEnviron()
+	c.cmd.Stdout, c.cmd.Stderr = out, out
+	c.cmd.WaitDelay = outputDelay
+	ownGroup(c.cmd)
+	from := log.len()
+	if err := c.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start the broker %s: %w", binary, err)
+	}
+	go func() {
+		c.err = c.cmd.Wait()
+		out.flush()
+		close(c.done)
+		if !c.expected.Load() {
+			unexpected(fmt.Errorf("%w: %s", errEnded, c.cmd.ProcessState))
+		}
+	}()
+	_, err := log.find(ctx, from, func(line string) bool {
+		return strings.HasPrefix(line, "[mcp-broker] ") && strings.Contains(line, " started on ")
+	})
+	if err != nil {
+		c.kill()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *child) exited() <-chan struct{} { return c.done }
+
+// kill ends the process at once (SIGKILL) and waits for it.
+func (c *child) kill() {
+	c.expected.Store(true)
+	_ = c.cmd.Process.Kill()
+	<-c.done
+}
+
+// stop asks the process to stop and waits; a process that does not is killed.
+func (c *child) stop(ctx context.Context) error {
+	c.expected.Store(true)
+	if err := interrupt(c.cmd.Process); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		c.kill()
+		return fmt.Errorf("stop the broker: %w", err)
+	}
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		c.kill()
+		return fmt.Errorf("stop the broker: %w", context.Cause(ctx))
+	}
+	if c.err != nil {
+		return fmt.Errorf("stop the broker: %w", c.err)
+	}
+	return nil
+}
+
+// cleanEnviron is the environment without what would override a script's
+// configuration.
+func cleanEnviron() []string {
+	var kept []string
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "MCP_BROKER_") {
+			kept = append(kept, v)
+		}
+	}
+	return kept
+}
+
+// ownKeys are set by the runner and not by scripts.
+func ownKeys() []string { return []string{"port", "host", "logFormat"} }
+
+// writeConfig writes the configuration file of a broker.
+func writeConfig(file string, port int, beat time.Duration, table map[string]any) error {
+	all := map[string]any{"providerHeartbeatIntervalMs": beat.Milliseconds()}
+	for key, value := range table {
+		all[key] = value
+	}
+	all["port"], all["host"], all["logFormat"] = int64(port), "127.0.0.1", "text"
+	var text bytes.Buffer
+	if err := toml.NewEncoder(&text).Encode(all); err != nil {
+		return fmt.Errorf("write the broker's configuration: %w", err)
+	}
+	if err := os.WriteFile(file, text.Bytes(), 0o600); err != nil {
+		return fmt.Errorf("write the broker's configuration: %w", err)
+	}
+	return nil
+}
+
+// checkConfig lets the binary judge a configuration. The problems it finds come
+// without its file name.
+func checkConfig(ctx context.Context, binary, file string) ([]string, error) {
+	cmd := exec.CommandContext(ctx, binary, "check", file)
+	cmd.Dir, cmd.Env, cmd.WaitDelay = filepath.Dir(file), cleanEnviron(), outputDelay
+	ownGroup(cmd)
+	out, err := cmd.CombinedOutput()
+	var refused *exec.ExitError
+	switch {
+	case err == nil:
+		return nil, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case !errors.As(err, &refused):
+		return nil, fmt.Errorf("run the broker %s: %w", binary, err)
+	}
+	place := regexp.MustCompile(`^` + regexp.QuoteMeta(file) + `:(\d+:\d+:)? *`)
+	var problems []string
+	for line := range strings.Lines(string(out)) {
+		if line = strings.TrimSpace(line); line != "" {
+			problems = append(problems, place.ReplaceAllString(line, ""))
+		}
+	}
+	if len(problems) == 0 {
+		problems = []string{"the broker refuses it with exit code " + strconv.Itoa(refused.ExitCode())}
+	}
+	return problems, nil
+}
+
+// lineWriter splits what is written into lines.
+type lineWriter struct {
+	mu   sync.Mutex
+	rest []byte
+	line func(string)
+}
+
+// Write implements io.Writer.
+func (w *lineWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.rest = append(w.rest, p...)
+	for {
+		i := bytes.IndexByte(w.rest, '\n')
+		if i < 0 {
+			return len(p), nil
+		}
+		w.line(string(bytes.TrimSuffix(w.rest[:i], []byte("\r"))))
+		w.rest = w.rest[i+1:]
+	}
+}
+
+// flush hands over an unfinished last line.
+func (w *lineWriter) flush() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.rest) > 0 {
+		w.line(string(w.rest))
+		w.rest = nil
+	}
+}
