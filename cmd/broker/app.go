@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+
+	"mcpbroker/config"
+)
+
+// program is everything the commands take from the process around them.
+type program struct {
+	stdout, stderr io.Writer
+	environ        []string
+	version        string
+	newServer      serverFactory
+	// signals returns the channel that SIGINT and SIGTERM arrive on, and a
+	// function that ends their delivery.
+	signals func() (<-chan os.Signal, func())
+}
+
+func newProgram() *program {
+	return &program{
+		stdout:    os.Stdout,
+		stderr:    os.Stderr,
+		environ:   os.Environ(),
+		version:   buildVersion(),
+		newServer: newBroker,
+		signals:   stopSignals,
+	}
+}
+
+func stopSignals() (<-chan os.Signal, func()) {
+	// Two, so that a hurried second signal is not lost while the first is
+	// being handled.
+	ch := make(chan os.Signal, 2)
+	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
+	return ch, func() { signal.Stop(ch) }
+}
+
+// run executes one command line and returns the exit code, 0 or 1
+// (spec 03 5.6).
+func (p *program) run(ctx context.Context, args []string) int {
+	err := p.app(args).RunContext(ctx, args)
+	if err == nil || errors.Is(err, errDone) {
+		return 0
+	}
+	if text := err.Error(); text != "" {
+		fmt.Fprintln(p.stderr, text)
+	}
+	return 1
+}
+
+var (
+	// errDone ends a command line early and successfully.
+	errDone = errors.New("done")
+	// errReported is a failure whose text is already on standard error.
+	errReported = cli.Exit("", 1)
+)
+
+// app builds the commands for one command line.
+func (p *program) app(args []string) *cli.App {
+	app := &cli.App{
+		Name:     "broker",
+		HelpName: "broker",
+		Usage:    "many MCP servers behind one host and one port",
+		Description: "Providers connect to /provider/<slot> or share /providers, MCP clients reach a slot at /<slot>/mcp.\n" +
+			"Flags override the environment, the environment overrides the file, the file overrides the defaults.",
+		CustomAppHelpTemplate: cli.AppHelpTemplate + environmentHelp(),
+		Writer:                p.stdout,
+		ErrWriter:             p.stderr,
+		ExitErrHandler:        func(*cli.Context, error) {},
+		EnableBashCompletion:  true,
+		HideVersion:           true,
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "version", Aliases: []string{"v"}, Usage: "print the version", DisableDefaultText: true},
+			cli.HelpFlag,
+		},
+		Before: func(c *cli.Context) error {
+			if !c.Bool("version") {
+				return nil
+			}
+			p.printVersion()
+			return errDone
+		},
+		Action: func(c *cli.Context) error {
+			if name := c.Args().First(); name != "" {
+				return unknownCommand(c, name)
+			}
+			return cli.ShowAppHelp(c)
+		},
+		Commands: []*cli.Command{
+			p.runCommand(), p.checkCommand(), scenarioCommand(), p.versionCommand(), p.completionCommand(), p.helpCommand(),
+		},
+	}
+	app.OnUsageError = usageError
+	app.BashComplete = completer(args)
+	prepare(app.Commands, app.BashComplete)
+	return app
+}
+
+// prepare gives commands what all of them have in common. The library's own
+// help command is one shared value that every run changes; ours stands in.
+func prepare(commands []*cli.Command, complete cli.BashCompleteFunc) {
+	for _, c := range commands {
+		c.HideHelpCommand = true
+		c.BashComplete = complete
+		if c.OnUsageError == nil {
+			c.OnUsageError = usageError
+		}
+		prepare(c.Subcommands, complete)
+	}
+}
+
+func (p *program) helpCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "help",
+		Usage:     "explain a command",
+		ArgsUsage: "[command]",
+		Action: func(c *cli.Context) error {
+			args := append([]string{c.App.Name}, c.Args().Slice()...)
+			args = append(args, "--help")
+			return p.app(args).RunContext(c.Context, args)
+		},
+	}
+}
+
+// environmentHelp lists the variables below the flags.
+func environmentHelp() string {
+	var b strings.Builder
+	b.WriteString("\nENVIRONMENT (an empty variable counts as unset):\n")
+	vars := config.EnvVars()
+	width := 0
+	for _, v := range vars {
+		width = max(width, len(v.Name))
+	}
+	for _, v := range vars {
+		fmt.Fprintf(&b, "   %-*s  %s", width, v.Name, v.Doc)
+		if v.Default != "" {
+			fmt.Fprintf(&b, " (default %s)", v.Default)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// usageError turns what the flag parser found into one sentence.
+func usageError(c *cli.Context, err error, _ bool) error {
+	text := err.Error()
+	if name, ok := strings.CutPrefix(text, "flag provided but not defined: -"); ok {
+		name = strings.TrimPrefix(name, "-")
+		var known []string
+		for _, f := range c.Command.Flags {
+			known = append(known, f.Names()...)
+		}
+		text = fmt.Sprintf("unknown flag --%s", name)
+		if near := config.Nearest(name, known); len(near) > 1 {
+			text += fmt.Sprintf(" (did you mean --%s?)", near)
+		}
+	}
+	return refuse(c, text)
+}
+
+func unknownCommand(c *cli.Context, name string) error {
+	var known []string
+	for _, command := range c.App.Commands {
+		known = append(known, command.Name)
+	}
+	text := fmt.Sprintf("unknown command %q", name)
+	if near := config.Nearest(name, known); near != "" {
+		text += fmt.Sprintf(" (did you mean %q?)", near)
+	}
+	return refuse(c, text)
+}
+
+// refuse ends a command line that makes no sense.
+func refuse(c *cli.Context, text string) error {
+	name := c.Command.HelpName
+	if name == "" {
+		name = c.App.HelpName
+	}
+	return cli.Exit(fmt.Sprintf("%s: %s\nSee '%s --help'.", name, text, name), 1)
+}
+
+// files returns the arguments of a command that takes between least and most
+// files. The flag parser stops at the first argument, so a flag behind it
+// would be taken for a file.
+func files(c *cli.Context, least, most int) ([]string, error) {
+	args := c.Args().Slice()
+	for _, a := range args {
+		if strings.HasPrefix(a, "-") {
+			return nil, refuse(c, fmt.Sprintf("unexpected %s: flags stand before the file", a))
+		}
+	}
+	if len(args) > most {
+		return nil, refuse(c, fmt.Sprintf("unexpected argument %q", args[most]))
+	}
+	if len(args) < least {
+		return nil, refuse(c, "a file is missing")
+	}
+	return args, nil
+}

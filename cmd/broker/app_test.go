@@ -1,0 +1,142 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"mcpbroker/config"
+)
+
+func TestVersion(t *testing.T) {
+	for _, args := range [][]string{{"version"}, {"--version"}, {"-v"}, {"--version", "run", "x"}} {
+		b := newBench(t)
+		b.expect(t, b.do(args...), 0, "mcp-broker 1.2.3\n", "")
+	}
+}
+
+// spec 03 10.2 item 28: nothing on the command line is ignored.
+func TestRefusedCommandLines(t *testing.T) {
+	tests := []struct{ args, want string }{
+		{"rnu", "broker: unknown command \"rnu\" (did you mean \"run\"?)\nSee 'broker --help'.\n"},
+		{"frobnicate", "broker: unknown command \"frobnicate\"\nSee 'broker --help'.\n"},
+		{"--verison", "broker: unknown flag --verison (did you mean --version?)\nSee 'broker --help'.\n"},
+		{"--nope", "broker: unknown flag --nope\nSee 'broker --help'.\n"},
+		{"run --prot 1", "broker run: unknown flag --prot (did you mean --port?)\nSee 'broker run --help'.\n"},
+		{"run -heartbeet=1", "broker run: unknown flag --heartbeet (did you mean --heartbeat?)\nSee 'broker run --help'.\n"},
+		{"run --port", "broker run: flag needs an argument: -port\nSee 'broker run --help'.\n"},
+		{"run a.toml --port 1", "broker run: unexpected --port: flags stand before the file\nSee 'broker run --help'.\n"},
+		{"run a.toml b.toml", "broker run: unexpected argument \"b.toml\"\nSee 'broker run --help'.\n"},
+		{"check", "broker check: a file is missing\nSee 'broker check --help'.\n"},
+		{"check a b", "broker check: unexpected argument \"b\"\nSee 'broker check --help'.\n"},
+		{"version x", "broker version: unexpected argument \"x\"\nSee 'broker version --help'.\n"},
+		{"completion", "broker completion: name a shell: bash, zsh, fish or powershell\nSee 'broker completion --help'.\n"},
+		{"completion tcsh", "broker completion: unknown shell \"tcsh\"; known are bash, zsh, fish and powershell\nSee 'broker completion --help'.\n"},
+		{"completion bash x", "broker completion bash: unexpected argument \"x\"\nSee 'broker completion bash --help'.\n"},
+		{"help nothing", "broker: unknown command \"nothing\"\nSee 'broker --help'.\n"},
+		{"run --port eighty --log-format xml",
+			"--port \"eighty\" must be an integer from 0 to 65535\n--log-format \"xml\" must be text or json\n" +
+				"[mcp-broker] Cannot start: problems in the configuration: 2\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.args, func(t *testing.T) {
+			b := newBench(t)
+			b.expect(t, b.do(strings.Fields(tt.args)...), 1, "", tt.want)
+		})
+	}
+	b := newBench(t)
+	b.expect(t, b.do("run", ""), 1, "", "broker run: the file name is empty\nSee 'broker run --help'.\n")
+}
+
+func TestHelp(t *testing.T) {
+	tests := []struct{ args, file string }{
+		{"--help", "help.txt"}, {"", "help.txt"}, {"help", "help.txt"}, {"--help --version", "help.txt"},
+		{"run --help", "help-run.txt"}, {"help run", "help-run.txt"}, {"help help", "help.txt"}, {"check --help", "help-check.txt"},
+		{"completion --help", "help-completion.txt"},
+	}
+	// The scenario command describes itself.
+	scenario := regexp.MustCompile(`(?m)^   scenario .*\n`)
+	for _, tt := range tests {
+		t.Run(tt.args, func(t *testing.T) {
+			file := testdata(t, tt.file)
+			b := newBench(t)
+			if code := b.do(strings.Fields(tt.args)...); code != 0 || b.err.String() != "" {
+				t.Errorf("exit code %d, standard error %q", code, b.err)
+			}
+			golden(t, file, scenario.ReplaceAllString(b.out.String(), ""))
+		})
+	}
+}
+
+func TestHelpListsEveryVariable(t *testing.T) {
+	b := newBench(t)
+	b.do("--help")
+	for _, v := range config.EnvVars() {
+		if !strings.Contains(b.out.String(), "\n   "+v.Name+" ") {
+			t.Errorf("%s is missing", v.Name)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	b := newBench(t)
+	writeFile(t, "good.toml", "port = 0\nallowedOrigins = ['https://a/']\n")
+	b.expect(t, b.do("check", "good.toml"), 0, "good.toml: ok\n",
+		"[mcp-broker] allowedOrigins entry \"https://a/\" matches no browser: origins are compared verbatim, "+
+			"as scheme://host[:port] without a path or wildcard\n")
+
+	b = newBench(t)
+	writeFile(t, "bad.toml", "prot = 1\n[www]\n")
+	b.environ = []string{"MCP_BROKER_MAX_SLOTS=none"}
+	b.expect(t, b.do("check", "bad.toml"), 1, "",
+		"bad.toml:1:1: unknown key \"prot\" (did you mean \"port\"?)\nbad.toml:2:1: \"www\" is not available yet\n"+
+			"MCP_BROKER_MAX_SLOTS=\"none\" must be an integer from 1 to 2147483647\n")
+
+	b = newBench(t)
+	b.expect(t, b.do("check", "nowhere.toml"), 1, "",
+		"[mcp-broker] Cannot use the config file at nowhere.toml: the file named on the command line does not exist. "+
+			"The broker does not start without the security settings this file may hold: fix the file, "+
+			"or name another one with MCP_BROKER_CONFIG.\n")
+}
+
+func TestCompletion(t *testing.T) {
+	for shell, want := range map[string]string{
+		"bash":       "complete -o bashdefault -o default -F _broker_complete broker\n",
+		"zsh":        "compdef _broker broker\n",
+		"fish":       "-a 'check' -d 'validate a configuration without starting'\n",
+		"powershell": "Register-ArgumentCompleter -Native -CommandName broker ",
+	} {
+		b := newBench(t)
+		if code := b.do("completion", shell); code != 0 || !strings.Contains(b.out.String(), want) || b.err.String() != "" {
+			t.Errorf("%s: exit code %d, output %q, error %q", shell, code, b.out, b.err)
+		}
+	}
+}
+
+// What the scripts ask.
+func TestCompletionAnswers(t *testing.T) {
+	tests := []struct{ args, want string }{
+		{"", "run check scenario version completion help"},
+		{"completion", "bash zsh fish powershell"},
+		{"-", "--version --help"},
+		{"run -", "--port --host --heartbeat --log-format --demo --help"},
+		{"run --po", "--port --host --heartbeat --log-format --demo --help"},
+		{"run", ""},
+	}
+	for _, tt := range tests {
+		b := newBench(t)
+		want := strings.ReplaceAll(tt.want, " ", "\n") + "\n"
+		if tt.want == "" {
+			want = ""
+		}
+		b.expect(t, b.do(append(strings.Fields(tt.args), "--generate-bash-completion")...), 0, want, "")
+	}
+}
+
+func writeFile(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

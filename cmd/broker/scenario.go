@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"mcpbroker/scenarios"
+)
+
+func scenarioCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "scenario",
+		Usage: "run scripted scenarios against a real broker",
+		Subcommands: []*cli.Command{
+			{
+				Name:      "run",
+				Usage:     "run scenarios and judge them",
+				ArgsUsage: "NAME|FILE.toml...",
+				Description: "A name without folder and extension is a built-in scenario, see 'broker scenario list'.\n" +
+					"Narration, the broker's log and a verdict go to standard output. Flags may also follow the names.\n" +
+					"Exits 0 when every scenario passed, 1 otherwise; a script with mistakes is refused before anything starts.",
+				Flags: []cli.Flag{
+					&cli.StringFlag{Name: "port", Usage: "let the broker listen on `PORT` instead of the script's; 0 takes any free port"},
+					&cli.StringFlag{Name: "heartbeat", Usage: "ping providers every `MS` milliseconds instead of the script's interval"},
+					&cli.BoolFlag{Name: "fast", Usage: "leave out the pauses for reading", DisableDefaultText: true},
+				},
+				Action: runScenarios,
+			},
+			{Name: "list", Usage: "list the built-in scenarios", Action: listScenarios},
+		},
+		Action: func(c *cli.Context) error {
+			if name := c.Args().First(); name != "" {
+				return refuse(c, fmt.Sprintf("unknown command %q; known are run and list", name))
+			}
+			return refuse(c, "name a command: run or list")
+		},
+	}
+}
+
+func listScenarios(c *cli.Context) error {
+	if c.Args().Present() {
+		return refuse(c, fmt.Sprintf("unexpected argument %q", c.Args().First()))
+	}
+	list := scenarios.Builtins()
+	width := 0
+	for _, b := range list {
+		width = max(width, len(b.Name))
+	}
+	for _, b := range list {
+		fmt.Fprintf(c.App.Writer, "%-*s  %s\n", width, b.Name, b.Summary)
+	}
+	return nil
+}
+
+func runScenarios(c *cli.Context) error {
+	names, err := interspersed(c)
+	if err != nil {
+		return err
+	}
+	if len(names) == 0 {
+		return refuse(c, "name a scenario (see 'broker scenario list') or a script file")
+	}
+	options, err := scenarioOptions(c)
+	if err != nil {
+		return err
+	}
+	ctx, release := signal.NotifyContext(c.Context, os.Interrupt, syscall.SIGTERM)
+	defer release()
+
+	err = scenarios.Run(ctx, options, names...)
+	var failed *scenarios.FailedError
+	switch {
+	case errors.As(err, &failed) || errors.Is(err, context.Canceled):
+		return errReported // by a verdict
+	case err != nil:
+		return cli.Exit(err.Error(), 1)
+	}
+	return nil
+}
+
+func scenarioOptions(c *cli.Context) (scenarios.Options, error) {
+	o := scenarios.Options{Out: c.App.Writer, Fast: c.Bool("fast")}
+	if c.IsSet("port") {
+		port, err := strconv.Atoi(c.String("port"))
+		if err != nil || port < 0 || port > 65535 {
+			return o, refuse(c, fmt.Sprintf("--port %q must be an integer from 0 to 65535", c.String("port")))
+		}
+		o.Port, o.AnyPort = port, port == 0
+	}
+	if c.IsSet("heartbeat") {
+		ms, err := strconv.Atoi(c.String("heartbeat"))
+		if err != nil || ms < 1 || ms > math.MaxInt32 {
+			return o, refuse(c, fmt.Sprintf("--heartbeat %q must be an integer from 1 to %d", c.String("heartbeat"), math.MaxInt32))
+		}
+		o.Heartbeat = time.Duration(ms) * time.Millisecond
+	}
+	return o, nil
+}
+
+// interspersed returns the arguments of c, and sets the flags among them: the
+// library takes flags before the first argument only.
+func interspersed(c *cli.Context) ([]string, error) {
+	var names []string
+	rest := c.Args().Slice()
+	for len(rest) > 0 {
+		if rest[0] == "-" || !strings.HasPrefix(rest[0], "-") {
+			names = append(names, rest[0])
+			rest = rest[1:]
+			continue
+		}
+		set := flag.NewFlagSet("", flag.ContinueOnError)
+		set.SetOutput(io.Discard)
+		for _, f := range c.Command.Flags {
+			if err := f.Apply(set); err != nil {
+				return nil, err
+			}
+		}
+		err := set.Parse(rest)
+		if errors.Is(err, flag.ErrHelp) {
+			return nil, refuse(c, "flags such as --help stand before the names")
+		}
+		if err != nil {
+			return nil, usageError(c, err, true)
+		}
+		set.Visit(func(f *flag.Flag) { err = errors.Join(err, c.Set(f.Name, f.Value.String())) })
+		if err != nil {
+			return nil, err
+		}
+		rest = set.Args()
+	}
+	return names, nil
+}
