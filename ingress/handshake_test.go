@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 an independent WebSocket implementation judges ours
+
 package ingress_test
 
 import (
@@ -6,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"nhooyr.io/websocket" //nolint:staticcheck // an independent WebSocket implementation judges ours
+	"nhooyr.io/websocket"
 
 	"mcpbroker"
 	"mcpbroker/brokertest"

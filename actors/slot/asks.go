@@ -69,7 +69,7 @@ func (s *State) relayRequest(now time.Time, f *wire.Frame) {
 		id: s.cfg.NextID(), role: clientAsk, session: owner.session, number: owner.number,
 		client: owner.client, origID: bytes.Clone(id),
 	}
-	s.trackAsk(now, a)
+	s.track(now, a)
 	s.tell(owner.client, &msg.ClientAsk{
 		Call: owner.number, ID: a.id, Frame: wire.Replace(f, f.ID, wire.AppendBrokerID(nil, a.id)),
 	})
@@ -102,25 +102,6 @@ func (s *State) askee(method []byte) (*call, *wire.Error) {
 	return found, nil
 }
 
-func (s *State) trackAsk(now time.Time, a *call) {
-	a.started = now
-	if s.cfg.RequestTimeout > 0 {
-		a.deadline = now.Add(s.cfg.RequestTimeout)
-	}
-	if s.asks == nil {
-		s.asks = map[uint64]*call{}
-	}
-	s.asks[a.id] = a
-	s.deadlines.push(a)
-	s.undo(func() { delete(s.asks, a.id); s.deadlines.remove(a) })
-}
-
-func (s *State) untrackAsk(a *call) {
-	delete(s.asks, a.id)
-	s.deadlines.remove(a)
-	s.undo(func() { s.asks[a.id] = a; s.deadlines.push(a) })
-}
-
 // clientAnswer brings a client's answer to the provider that asked. Only the
 // session that was asked may answer.
 func (s *State) clientAnswer(now time.Time, m *msg.ClientAnswer) {
@@ -130,7 +111,7 @@ func (s *State) clientAnswer(now time.Time, m *msg.ClientAnswer) {
 	if !ok || a == nil || a.session != m.Session {
 		return
 	}
-	s.untrackAsk(a)
+	s.untrack(a)
 	s.toProvider(wire.WithID(f, a.origID), mcp.Required)
 	s.touch(m.Session, now)
 }
@@ -138,7 +119,7 @@ func (s *State) clientAnswer(now time.Time, m *msg.ClientAnswer) {
 // askUndeliverable: the client has no stream that could carry the request.
 func (s *State) askUndeliverable(m *msg.AskUndeliverable) {
 	if a := s.asks[m.ID]; a != nil && a.session == m.Session {
-		s.untrackAsk(a)
+		s.untrack(a)
 		s.toProvider(wire.NobodyToAsk([]byte("no open stream")).Response(a.origID), mcp.Required)
 	}
 }
@@ -150,7 +131,7 @@ func (s *State) endAsks(session, number uint64, why *wire.Error) {
 		if a.session != session || number != 0 && a.number != number {
 			continue
 		}
-		s.untrackAsk(a)
+		s.untrack(a)
 		if s.holder != nil {
 			s.toProvider(why.Response(a.origID), mcp.Required)
 		}
@@ -161,7 +142,7 @@ func (s *State) endAsks(session, number uint64, why *wire.Error) {
 // loseAsks: the provider that asked is gone.
 func (s *State) loseAsks() {
 	for _, a := range s.asks {
-		s.untrackAsk(a)
+		s.untrack(a)
 		s.cancelAsk(a)
 	}
 }
@@ -174,7 +155,7 @@ func (s *State) cancelAsk(a *call) {
 }
 
 func (s *State) expireAsk(a *call) {
-	s.untrackAsk(a)
+	s.untrack(a)
 	s.log(slog.LevelWarn, `[broker] a client of slot "%s" did not answer its provider's request within %dms (providerRequestTimeoutMs)`,
 		s.name, s.cfg.RequestTimeout.Milliseconds())
 	s.toProvider(wire.AskUnanswered(s.cfg.RequestTimeout).Response(a.origID), mcp.Required)

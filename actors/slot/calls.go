@@ -89,18 +89,28 @@ func (s *State) track(now time.Time, c *call) {
 	if s.cfg.RequestTimeout > 0 {
 		c.deadline = now.Add(s.cfg.RequestTimeout)
 	}
-	if s.pending == nil {
-		s.pending = map[uint64]*call{}
+	table := s.table(c)
+	if *table == nil {
+		*table = map[uint64]*call{}
 	}
-	s.pending[c.id] = c
+	(*table)[c.id] = c
 	s.deadlines.push(c)
-	s.undo(func() { delete(s.pending, c.id); s.deadlines.remove(c) })
+	s.undo(func() { delete(*table, c.id); s.deadlines.remove(c) })
 }
 
 func (s *State) untrack(c *call) {
-	delete(s.pending, c.id)
+	table := s.table(c)
+	delete(*table, c.id)
 	s.deadlines.remove(c)
-	s.undo(func() { s.pending[c.id] = c; s.deadlines.push(c) })
+	s.undo(func() { (*table)[c.id] = c; s.deadlines.push(c) })
+}
+
+// table is where a call waits: for the provider, or for a client.
+func (s *State) table(c *call) *map[uint64]*call {
+	if c.role == clientAsk {
+		return &s.asks
+	}
+	return &s.pending
 }
 
 // drop ends a call nobody waits for: the provider is told, and its late answer

@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 an independent WebSocket implementation judges ours
+
 package wsconn_test
 
 import (
@@ -13,7 +15,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-	"nhooyr.io/websocket" //nolint:staticcheck // an independent WebSocket implementation judges ours
+	"nhooyr.io/websocket"
 
 	"mcpbroker/actors/wire"
 	"mcpbroker/ingress/wsconn"

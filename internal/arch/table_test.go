@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 an independent WebSocket implementation judges ours
+
 package arch_test
 
 // module is the path of this module.
