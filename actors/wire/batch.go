@@ -23,17 +23,26 @@ func Elements(array []byte, each func(raw []byte)) {
 // object has none. It is for the few messages a session looks into once, not for
 // the relay path.
 func Member(object []byte, name string) []byte {
+	at := MemberAt(object, name)
+	if !at.Present() {
+		return nil
+	}
+	return object[at.Start:at.End:at.End]
+}
+
+// MemberAt returns where Member finds the value.
+func MemberAt(object []byte, name string) Span {
 	s := scanner{b: object}
 	s.space()
 	if shape, err := s.peek(); err != nil || shape != Object {
-		return nil
+		return Span{}
 	}
-	var found []byte
+	var found Span
 	_ = s.object(func(s *scanner, key []byte, _ int) error {
 		start := s.i
 		err := s.skip()
 		if string(key) == name {
-			found = s.b[start:s.i:s.i]
+			found = Span{int32(start), int32(s.i)}
 		}
 		return err
 	})

@@ -157,7 +157,7 @@ func Unparseable(cause error) *Error {
 // Unscannable answers a message that Scan refused.
 func Unscannable(cause error) *Error {
 	if errors.Is(cause, ErrDuplicate) || errors.Is(cause, ErrDepth) {
-		return errorf(CodeInvalidRequest, "The message is not a JSON-RPC message: %v", cause)
+		return errorf(CodeInvalidRequest, "Body is not a JSON-RPC message: %v", cause)
 	}
 	return Unparseable(cause)
 }
@@ -274,14 +274,20 @@ func SubscriptionLimit(key string, limit int) *Error {
 	return errorf(CodeUnavailable, "Subscription limit reached: %s is %d; unsubscribe from something first", key, limit)
 }
 
+// NoDiscovery answers a client that asks for a revision without initialize; it
+// then opens with one.
+func NoDiscovery(latest string) *Error {
+	return errorf(CodeMethodNotFound, "Method not found: server/discover. Open with initialize; the newest revision served here is %s", latest)
+}
+
 // NobodyToAsk answers a provider's request while no client's call is in flight.
 func NobodyToAsk(method []byte) *Error {
-	return errorf(CodeUnavailable, "No client can be asked (%s): a request is relayed only to the client whose call is in flight, on a stream it has open", method)
+	return errorf(CodeMethodNotFound, "No client can be asked (%s): a request is relayed only to the client whose call is in flight, on a stream it has open", method)
 }
 
 // AmbiguousAsk answers a provider's request while several clients wait for it.
 func AmbiguousAsk(method []byte) *Error {
-	return errorf(CodeUnavailable, "No client can be asked (%s): calls of several clients are in flight, and the request does not say which it belongs to", method)
+	return errorf(CodeMethodNotFound, "No client can be asked (%s): calls of several clients are in flight, and the request does not say which it belongs to", method)
 }
 
 // CannotAsk answers a provider's request to a client without the capability.
@@ -297,4 +303,19 @@ func AskUnanswered(after time.Duration) *Error {
 // CallEnded answers a provider's request about a call that has ended.
 func CallEnded() *Error {
 	return &Error{Code: CodeUnavailable, Message: "The call this request belongs to has ended"}
+}
+
+// Unreachable answers a request a bridge could not bring to its broker.
+func Unreachable(url string, cause error) *Error {
+	return errorf(CodeUnavailable, "Cannot reach the broker at %s: %v. Start it, or name another one with --url; the next message tries again.", url, cause)
+}
+
+// AnswerLost answers a request whose response broke off on the way.
+func AnswerLost(url string, cause error) *Error {
+	return errorf(CodeUnavailable, "The answer from %s was lost: %v. The request may have been carried out.", url, cause)
+}
+
+// RefusedHTTP answers a request that was refused without a JSON-RPC message.
+func RefusedHTTP(url, status string) *Error {
+	return errorf(CodeUnavailable, "%s answered %s; is it a broker's?", url, status)
 }

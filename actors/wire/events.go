@@ -1,0 +1,111 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+)
+
+// ServerEvent is one server-sent event.
+type ServerEvent struct {
+	ID   string // of this event, or the last one before it that had an id
+	Name string // empty stands for "message"
+	Data []byte
+}
+
+// EventReader parses a stream of server-sent events by the rules of the HTML
+// standard: lines end with LF, CR or CRLF, comments are left out, several data
+// lines are one text. Unlike there, an event whose blank line is missing counts
+// when the stream ends in order.
+type EventReader struct {
+	r       *bufio.Reader
+	limit   int
+	begun   bool // the first line has been read
+	afterCR bool // an LF that comes next belongs to the line before
+	id      string
+}
+
+// NewEventReader reads events of at most limit bytes.
+func NewEventReader(r io.Reader, limit int) *EventReader {
+	return &EventReader{r: bufio.NewReaderSize(r, 16<<10), limit: limit}
+}
+
+// Next returns the next event that has data, or the error of the stream; after
+// ErrTooLong the stream cannot be read on.
+func (e *EventReader) Next() (ServerEvent, error) {
+	var ev ServerEvent
+	for {
+		line, err := e.line()
+		if err != nil && !(errors.Is(err, io.EOF) && len(line) > 0) {
+			if errors.Is(err, io.EOF) && ev.Data != nil {
+				return e.complete(ev), nil
+			}
+			return ServerEvent{}, err
+		}
+		switch {
+		case len(line) > 0:
+			e.field(&ev, line)
+		case ev.Data != nil:
+			return e.complete(ev), nil
+		default:
+			ev = ServerEvent{}
+		}
+		if len(ev.Data) > e.limit {
+			return ServerEvent{}, ErrTooLong
+		}
+	}
+}
+
+func (e *EventReader) complete(ev ServerEvent) ServerEvent {
+	ev.ID = e.id
+	ev.Data = ev.Data[:len(ev.Data)-1] // the LF behind the last data line
+	return ev
+}
+
+func (e *EventReader) field(ev *ServerEvent, line []byte) {
+	if !e.begun {
+		e.begun = true
+		line = bytes.TrimPrefix(line, []byte("\xEF\xBB\xBF"))
+	}
+	name, value, _ := bytes.Cut(line, []byte(":"))
+	value = bytes.TrimPrefix(value, []byte(" "))
+	switch string(name) {
+	case "data":
+		ev.Data = append(append(ev.Data, value...), '\n')
+	case "event":
+		ev.Name = string(value)
+	case "id":
+		if bytes.IndexByte(value, 0) < 0 {
+			e.id = string(value)
+		}
+	}
+}
+
+// line returns the next line without its end.
+func (e *EventReader) line() ([]byte, error) {
+	var line []byte
+	for {
+		if _, err := e.r.Peek(1); err != nil {
+			return line, err
+		}
+		buffered, _ := e.r.Peek(e.r.Buffered())
+		if e.afterCR && buffered[0] == '\n' {
+			buffered = buffered[1:]
+			_, _ = e.r.Discard(1)
+		}
+		e.afterCR = false
+		end := bytes.IndexAny(buffered, "\r\n")
+		if end >= 0 {
+			line = append(line, buffered[:end]...)
+			e.afterCR = buffered[end] == '\r'
+			_, _ = e.r.Discard(end + 1)
+			return line, nil
+		}
+		line = append(line, buffered...)
+		_, _ = e.r.Discard(len(buffered))
+		if len(line) > e.limit+len("data: ") {
+			return nil, ErrTooLong
+		}
+	}
+}
