@@ -25,6 +25,12 @@ const (
 	InitializeRelay = "relay"
 )
 
+// Values of [Config.ServerRequests].
+const (
+	ServerRequestsRefuse = "refuse"
+	ServerRequestsRelay  = "relay"
+)
+
 // Values of [Config.LogFormat].
 const (
 	LogText = "text"
@@ -65,7 +71,25 @@ type Config struct {
 
 	// AllowedOrigins says which Origin headers pass. The zero value allows none.
 	AllowedOrigins Origins `toml:"allowedOrigins" json:"allowedOrigins"`
-	Paths          Paths   `toml:"paths" json:"paths"`
+	// CheckUpgradeOrigins applies AllowedOrigins to WebSocket upgrades too, of
+	// clients and of providers (F-44). Default false.
+	CheckUpgradeOrigins bool  `toml:"checkUpgradeOrigins" json:"checkUpgradeOrigins"`
+	Paths               Paths `toml:"paths" json:"paths"`
+
+	// ServerRequests says what becomes of requests that providers open: refuse
+	// answers them with -32601, relay puts them to the one client whose call is
+	// in flight. Default refuse.
+	ServerRequests        string                `toml:"serverRequests" json:"serverRequests"`
+	ResourceSubscriptions ResourceSubscriptions `toml:"resourceSubscriptions" json:"resourceSubscriptions"`
+
+	// StdioProvider is the slot that standard input and output are bridged to,
+	// empty for none (spec 03 5.8). Default none.
+	StdioProvider string `toml:"stdioProvider" json:"stdioProvider,omitempty"`
+	// StdioExitOnEnd ends the process when the host of the bridge closes
+	// standard input (F-37). Default true.
+	StdioExitOnEnd bool `toml:"stdioExitOnEnd" json:"stdioExitOnEnd"`
+
+	WWW WWW `toml:"www" json:"www"`
 
 	// SessionIdleTimeoutMs ends a session without traffic, 0 for never.
 	// Default 0.
@@ -121,6 +145,17 @@ type Paths struct {
 	Messages  string `toml:"messages" json:"messages"`
 }
 
+// ResourceSubscriptions bounds resources/subscribe (spec 01 4.5).
+type ResourceSubscriptions struct {
+	// MaxSubscriptionsPerClient bounds the URIs one session watches. Default 64.
+	MaxSubscriptionsPerClient int `toml:"maxSubscriptionsPerClient" json:"maxSubscriptionsPerClient"`
+	// MaxSubscriptionsPerSlot bounds those of all sessions of a slot together.
+	// Default 1024.
+	MaxSubscriptionsPerSlot int `toml:"maxSubscriptionsPerSlot" json:"maxSubscriptionsPerSlot"`
+	// MaxResourceURILength bounds one URI, in UTF-16 units. Default 2048.
+	MaxResourceURILength int `toml:"maxResourceUriLength" json:"maxResourceUriLength"`
+}
+
 // Slot holds settings of one slot. A zero field means the broker-wide value.
 type Slot struct {
 	// Initialize is cache (the first client's initialize is relayed, later
@@ -128,6 +163,8 @@ type Slot struct {
 	Initialize string `toml:"initialize" json:"initialize,omitempty"`
 	// MaxMessageBytes replaces [Config.MaxMessageBytes] for this slot.
 	MaxMessageBytes int `toml:"maxMessageBytes" json:"maxMessageBytes,omitempty"`
+	// ServerRequests replaces [Config.ServerRequests] for this slot.
+	ServerRequests string `toml:"serverRequests" json:"serverRequests,omitempty"`
 }
 
 // Default returns the configuration in effect without file, environment and
@@ -149,6 +186,13 @@ func Default() *Config {
 			SSE:       "/sse",
 			Messages:  "/messages",
 		},
+		ServerRequests: ServerRequestsRefuse,
+		ResourceSubscriptions: ResourceSubscriptions{
+			MaxSubscriptionsPerClient: 64,
+			MaxSubscriptionsPerSlot:   1024,
+			MaxResourceURILength:      2048,
+		},
+		StdioExitOnEnd:       true,
 		MaxSessionsPerSlot:   10_000,
 		MaxSlots:             10_000,
 		MaxMessageBytes:      4 << 20,
@@ -175,6 +219,9 @@ func (c *Config) Slot(name string) Slot {
 	}
 	if s.MaxMessageBytes == 0 {
 		s.MaxMessageBytes = c.MaxMessageBytes
+	}
+	if s.ServerRequests == "" {
+		s.ServerRequests = c.ServerRequests
 	}
 	return s
 }

@@ -34,8 +34,12 @@ func (d *decoder) problem(pos position, format string, args ...any) {
 	d.found = append(d.found, Problem{d.name, line, column, fmt.Sprintf(format, args...)})
 }
 
-// unknownKey is an error inside a value that is a table of its own.
-type unknownKey struct{ name, hint string }
+// unknownKey is an error inside a value that is a table of its own, or an array
+// of tables.
+type unknownKey struct {
+	name, hint string
+	array      bool
+}
 
 func (u unknownKey) Error() string { return fmt.Sprintf("unknown key %q%s", u.name, u.hint) }
 
@@ -58,6 +62,9 @@ func newSchema(title, prefix string, unavailable []string) *schema {
 func fileSchema(c *Config) *schema {
 	top := newSchema("", "", append(unavailableKeys(), securityKeys()...))
 	for _, k := range c.keys() {
+		if k.envOnly {
+			continue
+		}
 		table, name, dotted := strings.Cut(k.name, ".")
 		if !dotted {
 			top.keys[k.name] = k
@@ -75,7 +82,7 @@ func fileSchema(c *Config) *schema {
 }
 
 func slotSchema(name string, s *Slot, misplaced []string) *schema {
-	t := newSchema(fmt.Sprintf("[slots.%q]", name), fmt.Sprintf("slots.%q.", name), unavailableSlotKeys())
+	t := newSchema(fmt.Sprintf("[slots.%q]", name), fmt.Sprintf("slots.%q.", name), nil)
 	for _, k := range s.keys() {
 		t.keys[k.name] = k
 	}
@@ -163,7 +170,11 @@ func (d *decoder) value(m member, full string, k key) {
 		d.bad[full] = true
 		var u unknownKey
 		if errors.As(f.err, &u) {
-			d.problem(f.pos, "unknown key %q in [%s]%s", u.name, full, u.hint)
+			title := "[" + full + "]"
+			if u.array {
+				title = "[" + title + "]"
+			}
+			d.problem(f.pos, "unknown key %q in %s%s", u.name, title, u.hint)
 			continue
 		}
 		d.problem(f.pos, "%s %v", label(full), f.err)

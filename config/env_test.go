@@ -29,6 +29,13 @@ func TestPrecedence(t *testing.T) {
 				c.AllowedOrigins = Origins{List: []string{"https://a", "https://b:8443"}}
 				c.StrictHTTP, c.Paths.MCP = true, "/rpc"
 			}},
+		{"what came later", []string{"MCP_BROKER_SERVER_REQUESTS= Relay", "MCP_BROKER_MAX_SUBSCRIPTIONS_PER_CLIENT=1",
+			"MCP_BROKER_MAX_SUBSCRIPTIONS_PER_SLOT=2", "MCP_BROKER_MAX_RESOURCE_URI_LENGTH=3", "MCP_BROKER_STDIO_PROVIDER=_all",
+			"MCP_BROKER_STDIO_EXIT_ON_END=0", "MCP_BROKER_OPEN=1"}, nil,
+			func(c *Config) {
+				c.ServerRequests, c.ResourceSubscriptions = "relay", ResourceSubscriptions{1, 2, 3}
+				c.StdioProvider, c.StdioExitOnEnd, c.WWW.Open = "_all", false, OpenRoot
+			}},
 		{"flag", []string{"MCP_BROKER_PORT=2"}, []Flag{{"--port", "port", "3"}}, func(c *Config) { c.Port = 3 }},
 		{"flag over bad variable", []string{"MCP_BROKER_PORT=two"}, []Flag{{"--port", "port", "3"}}, func(c *Config) { c.Port = 3 }},
 		{"last of a repeated variable", []string{"MCP_BROKER_HOST=a", "MCP_BROKER_HOST=b"}, nil, func(c *Config) { c.Host = "b" }},
@@ -50,7 +57,7 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-// spec 01 8.3: three variables are ignored with a warning, the others refuse
+// spec 01 8.3, spec 03 5.3: some variables are ignored with a warning, the others refuse
 // the start and are named.
 func TestBadVariables(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -59,6 +66,9 @@ func TestBadVariables(t *testing.T) {
 		"MCP_BROKER_PROVIDER_HEARTBEAT_MS=-1",
 		"MCP_BROKER_PROVIDER_REQUEST_TIMEOUT_MS=soon",
 		"MCP_BROKER_PROVIDER_TAKEOVER=perhaps",
+		"MCP_BROKER_MAX_SUBSCRIPTIONS_PER_CLIENT=0",
+		"MCP_BROKER_MAX_SUBSCRIPTIONS_PER_SLOT=1.5",
+		"MCP_BROKER_MAX_RESOURCE_URI_LENGTH=long",
 		"MCP_BROKER_PROT=1",
 		"OTEL_EXPORTER_OTLP_HEADERS=a=b",
 		"UNRELATED=1",
@@ -68,6 +78,9 @@ func TestBadVariables(t *testing.T) {
 		`[mcp-broker] Ignoring MCP_BROKER_PROVIDER_HEARTBEAT_MS="-1": it must be an integer from 0 to 31622400000 ms; using 30000`,
 		`[mcp-broker] Ignoring MCP_BROKER_PROVIDER_REQUEST_TIMEOUT_MS="soon": it must be an integer from 0 to 31622400000 ms; using 5`,
 		`[mcp-broker] Ignoring MCP_BROKER_PROVIDER_TAKEOVER="perhaps": it must be reject, liveness or always; using liveness`,
+		`[mcp-broker] Ignoring MCP_BROKER_MAX_SUBSCRIPTIONS_PER_CLIENT="0": it must be an integer from 1 to 2147483647; using 64`,
+		`[mcp-broker] Ignoring MCP_BROKER_MAX_SUBSCRIPTIONS_PER_SLOT="1.5": it must be an integer from 1 to 2147483647; using 1024`,
+		`[mcp-broker] Ignoring MCP_BROKER_MAX_RESOURCE_URI_LENGTH="long": it must be an integer from 1 to 2147483647; using 2048`,
 		`[mcp-broker] Ignoring OTEL_EXPORTER_OTLP_HEADERS: telemetry is not available yet`,
 		`[mcp-broker] Ignoring MCP_BROKER_PROT: no such variable (did you mean MCP_BROKER_PORT?)`,
 	}
@@ -79,7 +92,8 @@ func TestBadVariables(t *testing.T) {
 	_, err := Load(Source{
 		Environ: []string{
 			"MCP_BROKER_PORT=3000abc", "MCP_BROKER_PROTOCOL=https", "MCP_BROKER_MAX_SLOTS=NaN",
-			"MCP_BROKER_STRICT_HTTP=maybe", "MCP_BROKER_MCP_PATH=/a/b", "MCP_BROKER_OPEN=1",
+			"MCP_BROKER_STRICT_HTTP=maybe", "MCP_BROKER_MCP_PATH=/a/b", "MCP_BROKER_LOCALE=fr",
+			"MCP_BROKER_STDIO_EXIT_ON_END=perhaps", "MCP_BROKER_SERVER_REQUESTS=ask",
 		},
 		Flags: []Flag{{"--log-format", "logFormat", "xml"}, {"--colour", "colour", "red"}},
 	})
@@ -87,9 +101,11 @@ func TestBadVariables(t *testing.T) {
 "protocol" is https, which needs both "tls.cert" and "tls.key" (set by MCP_BROKER_PROTOCOL)
 MCP_BROKER_PORT="3000abc" must be an integer from 0 to 65535
 MCP_BROKER_MCP_PATH="/a/b" must be one path segment, such as "/mcp"
+MCP_BROKER_SERVER_REQUESTS="ask" must be refuse or relay
+MCP_BROKER_STDIO_EXIT_ON_END="perhaps" must be true or false
 MCP_BROKER_MAX_SLOTS="NaN" must be an integer from 1 to 2147483647
 MCP_BROKER_STRICT_HTTP="maybe" must be true or false
-MCP_BROKER_OPEN is set, but "www.open" is not available yet
+MCP_BROKER_LOCALE is set, but "locale" is not available yet
 --log-format "xml" must be text or json
 --colour sets the unknown key "colour"`
 	if err == nil {
@@ -137,7 +153,9 @@ func TestEnvVars(t *testing.T) {
 		}
 	}
 	want := "CONFIG PORT HOST PROTOCOL TLS_CERT TLS_KEY PROVIDER_HEARTBEAT_MS PROVIDER_REQUEST_TIMEOUT_MS PROVIDER_TAKEOVER " +
-		"ALLOWED_ORIGINS PROVIDER_PATH PROVIDERS_PATH CLIENT_PATH MCP_PATH SSE_PATH MESSAGES_PATH SESSION_IDLE_TIMEOUT_MS " +
+		"ALLOWED_ORIGINS CHECK_UPGRADE_ORIGINS PROVIDER_PATH PROVIDERS_PATH CLIENT_PATH MCP_PATH SSE_PATH MESSAGES_PATH " +
+		"SERVER_REQUESTS MAX_SUBSCRIPTIONS_PER_CLIENT MAX_SUBSCRIPTIONS_PER_SLOT MAX_RESOURCE_URI_LENGTH STDIO_PROVIDER " +
+		"STDIO_EXIT_ON_END OPEN WWW_DIR BUNDLE_DIR SESSION_IDLE_TIMEOUT_MS " +
 		"MAX_SESSIONS_PER_SLOT MAX_SLOTS MAX_MESSAGE_BYTES MAX_PENDING_PER_SLOT MAX_PENDING_PER_SESSION KEEP_ALIVE_INTERVAL_MS " +
 		"STRICT_HTTP LOG_FORMAT"
 	if diff := cmp.Diff(want, strings.Join(names, " ")); diff != "" {

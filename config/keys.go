@@ -18,6 +18,8 @@ type key struct {
 	// lenientEnv keeps the previous value, with a warning, when the variable
 	// holds a bad one (spec 01 8.3).
 	lenientEnv bool
+	// envOnly is a variable that adds to a key of the file: not a key itself.
+	envOnly bool
 }
 
 // keys binds the table to the fields of c.
@@ -46,6 +48,8 @@ func (c *Config) keys() []key {
 			doc:   "who keeps a slot that a second provider asks for"},
 		{name: "allowedOrigins", env: "MCP_BROKER_ALLOWED_ORIGINS", value: &originsValue{&c.AllowedOrigins},
 			doc: "browser origins that pass, compared verbatim; none by default"},
+		{name: "checkUpgradeOrigins", env: "MCP_BROKER_CHECK_UPGRADE_ORIGINS", value: boolean(&c.CheckUpgradeOrigins),
+			doc: "apply allowedOrigins to WebSocket upgrades too"},
 		{name: "paths.provider", env: "MCP_BROKER_PROVIDER_PATH", value: text(&c.Paths.Provider, checkPath),
 			doc: "prefix of dedicated provider URLs"},
 		{name: "paths.providers", env: "MCP_BROKER_PROVIDERS_PATH", value: text(&c.Paths.Providers, checkPath),
@@ -58,6 +62,30 @@ func (c *Config) keys() []key {
 			doc: "suffix of legacy SSE URLs, one segment"},
 		{name: "paths.messages", env: "MCP_BROKER_MESSAGES_PATH", value: text(&c.Paths.Messages, checkSuffix),
 			doc: "suffix of legacy SSE post URLs, one segment"},
+		{name: "serverRequests", env: "MCP_BROKER_SERVER_REQUESTS",
+			value: choice(&c.ServerRequests, ServerRequestsRefuse, ServerRequestsRelay),
+			doc:   "refuse requests that providers open, or relay them to the client whose call is in flight"},
+		{name: "resourceSubscriptions.maxSubscriptionsPerClient", env: "MCP_BROKER_MAX_SUBSCRIPTIONS_PER_CLIENT", lenientEnv: true,
+			value: integer(&c.ResourceSubscriptions.MaxSubscriptionsPerClient, 1, maxCount),
+			doc:   "resources one session watches"},
+		{name: "resourceSubscriptions.maxSubscriptionsPerSlot", env: "MCP_BROKER_MAX_SUBSCRIPTIONS_PER_SLOT", lenientEnv: true,
+			value: integer(&c.ResourceSubscriptions.MaxSubscriptionsPerSlot, 1, maxCount),
+			doc:   "resources all sessions of one slot watch"},
+		{name: "resourceSubscriptions.maxResourceUriLength", env: "MCP_BROKER_MAX_RESOURCE_URI_LENGTH", lenientEnv: true,
+			value: integer(&c.ResourceSubscriptions.MaxResourceURILength, 1, maxCount),
+			doc:   "UTF-16 units of the URI of one watched resource"},
+		{name: "stdioProvider", env: "MCP_BROKER_STDIO_PROVIDER", value: text(&c.StdioProvider, checkAny),
+			doc: "bridge standard input and output to this slot, _all for an MCP host"},
+		{name: "stdioExitOnEnd", env: "MCP_BROKER_STDIO_EXIT_ON_END", value: boolean(&c.StdioExitOnEnd),
+			doc: "stop when the host of the bridge closes standard input"},
+		{name: "www.open", env: "MCP_BROKER_OPEN", value: &openValue{&c.WWW.Open},
+			doc: "open a mounted page in a browser after the start: true, or a path or URL of this broker"},
+		{name: "www.mounts", value: &mountsValue{&c.WWW.Mounts},
+			doc: "directories whose files are served"},
+		{name: "www.mounts", env: "MCP_BROKER_WWW_DIR", envOnly: true, value: &mountAt{&c.WWW.Mounts, "/"},
+			doc: "serve the files of this directory at /"},
+		{name: "www.mounts", env: "MCP_BROKER_BUNDLE_DIR", envOnly: true, value: &mountAt{&c.WWW.Mounts, "/bundle"},
+			doc: "serve the files of this directory at /bundle"},
 		{name: "sessionIdleTimeoutMs", env: "MCP_BROKER_SESSION_IDLE_TIMEOUT_MS", value: millis(&c.SessionIdleTimeoutMs),
 			doc: "end a client session without traffic; 0 is never"},
 		{name: "maxSessionsPerSlot", env: "MCP_BROKER_MAX_SESSIONS_PER_SLOT", value: integer(&c.MaxSessionsPerSlot, 1, maxCount),
@@ -87,5 +115,8 @@ func (s *Slot) keys() []key {
 			doc: "answer later clients from the first one's initialize, or relay each"},
 		{name: "maxMessageBytes", value: optional(integer(&s.MaxMessageBytes, 1024, maxMessage), s.MaxMessageBytes == 0),
 			doc: "bytes of one message in either direction"},
+		{name: "serverRequests",
+			value: optional(choice(&s.ServerRequests, ServerRequestsRefuse, ServerRequestsRelay), s.ServerRequests == ""),
+			doc:   "refuse requests that the provider opens, or relay them"},
 	}
 }

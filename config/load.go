@@ -56,7 +56,10 @@ func Load(src Source) (*Config, error) {
 			return nil, err
 		}
 	}
-	return cfg.merge(path, data, env, src.Flags)
+	if cfg, err = cfg.merge(path, data, env, src.Flags); err == nil {
+		cfg.skipMissingMounts()
+	}
+	return cfg, err
 }
 
 // Parse validates one file held in memory, without environment and flags. The
@@ -174,7 +177,9 @@ func (c *Config) applyFlags(flags []Flag) []Problem {
 	var found []Problem
 	byName := make(map[string]key)
 	for _, k := range c.keys() {
-		byName[k.name] = k
+		if !k.envOnly {
+			byName[k.name] = k
+		}
 	}
 	for _, f := range flags {
 		k, ok := byName[f.Key]

@@ -154,7 +154,11 @@ func TestFullFile(t *testing.T) {
 	want.MaxSessionsPerSlot, want.MaxSlots, want.MaxMessageBytes = 1, 2, 1024
 	want.MaxPendingPerSlot, want.MaxPendingPerSession = 3, 4
 	want.StrictHTTP, want.LogFormat = true, "json"
-	want.Slots = map[string]Slot{"pump/1": {Initialize: "relay", MaxMessageBytes: 2048}, "b": {}}
+	want.ServerRequests = "relay"
+	want.ResourceSubscriptions = ResourceSubscriptions{1, 2, 3}
+	want.StdioProvider, want.StdioExitOnEnd = "_all", false
+	want.WWW = WWW{"/index.html", []Mount{{"/", "site"}, {"/docs/v1", "d"}}}
+	want.Slots = map[string]Slot{"pump/1": {Initialize: "relay", MaxMessageBytes: 2048, ServerRequests: "refuse"}, "b": {}}
 
 	toml := `
 port = 0
@@ -175,6 +179,18 @@ maxPendingPerSlot = 3
 maxPendingPerSession = 4
 strictHttp = true
 logFormat = "json"
+serverRequests = "Relay"
+resourceSubscriptions = { maxSubscriptionsPerClient = 1, maxSubscriptionsPerSlot = 2, maxResourceUriLength = 3 }
+stdioProvider = "_all"
+stdioExitOnEnd = false
+[www]
+open = " /index.html "
+[[www.mounts]]
+urlPrefix = "/"
+dir = "site"
+[[www.mounts]]
+urlPrefix = "/docs/v1/"
+dir = "./d"
 [paths]
 provider = "/p"
 providers = "/ps"
@@ -185,16 +201,19 @@ messages = "post"
 [slots."pump/1"]
 initialize = "relay"
 maxMessageBytes = 2048
+serverRequests = "refuse"
 [slots.b]
 `
 	json := `{"port": 0, "host": "::1", "protocol": "http", "brokerName": "plant",
-"tls": {"cert": "c.pem", "key": "k.pem"}, "locale": null, "www": null,
+"tls": {"cert": "c.pem", "key": "k.pem"}, "locale": null, "telemetry": null,
+"www": {"open": "/index.html", "mounts": [{"urlPrefix": "/", "dir": "site"}, {"urlPrefix": "/docs/v1", "dir": "d/"}]},
 "providerHeartbeatIntervalMs": 0, "providerRequestTimeoutMs": 3e4, "providerTakeover": "REJECT",
 "allowedOrigins": ["https://a.example", "null"], "sessionIdleTimeoutMs": 1000.0, "keepAliveIntervalMs": 0,
 "maxSessionsPerSlot": 1, "maxSlots": 2, "maxMessageBytes": 1024, "maxPendingPerSlot": 3, "maxPendingPerSession": 4,
-"strictHttp": true, "logFormat": "json",
+"strictHttp": true, "logFormat": "json", "serverRequests": "relay", "stdioProvider": "_all", "stdioExitOnEnd": false,
+"resourceSubscriptions": {"maxSubscriptionsPerClient": 1, "maxSubscriptionsPerSlot": 2, "maxResourceUriLength": 3},
 "paths": {"provider": "/p", "providers": "/ps", "client": "/c", "mcp": "rpc", "sse": "/events", "messages": "post"},
-"slots": {"pump/1": {"initialize": "relay", "maxMessageBytes": 2048, "serverRequests": null}, "b": {}, "c": null}}`
+"slots": {"pump/1": {"initialize": "relay", "maxMessageBytes": 2048, "serverRequests": "refuse"}, "b": {"serverRequests": null}, "c": null}}`
 	for name, text := range map[string]string{"x.toml": toml, "x.json": json, "bom.toml": "\ufeff" + toml, "bom.json": "\ufeff" + json} {
 		want.File = name
 		got, err := Parse(name, []byte(text))
@@ -223,7 +242,11 @@ func TestSlotFallsBackToBroker(t *testing.T) {
 	cfg := Default()
 	cfg.MaxMessageBytes = 5000
 	cfg.Slots = map[string]Slot{"a": {Initialize: "relay"}, "b": {MaxMessageBytes: 1024}}
-	for name, want := range map[string]Slot{"a": {"relay", 5000}, "b": {"cache", 1024}, "c": {"cache", 5000}} {
+	cfg.ServerRequests = "relay"
+	cfg.Slots["d"] = Slot{ServerRequests: "refuse"}
+	for name, want := range map[string]Slot{
+		"a": {"relay", 5000, "relay"}, "b": {"cache", 1024, "relay"}, "c": {"cache", 5000, "relay"}, "d": {"cache", 5000, "refuse"},
+	} {
 		if got := cfg.Slot(name); got != want {
 			t.Errorf("Slot(%q) = %+v, want %+v", name, got, want)
 		}
@@ -237,13 +260,20 @@ func TestValidateByHand(t *testing.T) {
 	cfg.Protocol = "https"
 	cfg.Paths.MCP = "/a/b"
 	cfg.AllowedOrigins = Origins{Pattern: "("}
-	cfg.Slots = map[string]Slot{"_broker": {}, "x": {Initialize: "no"}}
+	cfg.ServerRequests = "ask"
+	cfg.ResourceSubscriptions.MaxResourceURILength = 0
+	cfg.WWW.Mounts = []Mount{{"/a/", "x"}, {"/a", "y"}}
+	cfg.Slots = map[string]Slot{"_broker": {}, "x": {Initialize: "no", ServerRequests: "no"}}
 	want := `"port" must be an integer from 0 to 65535, not -1
 "allowedOrigins" is not an RE2 expression: missing closing ): ` + "`(`" + `
 "paths.mcp" must be one path segment, such as "/mcp"
+"serverRequests" must be refuse or relay
+"resourceSubscriptions.maxResourceUriLength" must be an integer from 1 to 2147483647, not 0
+"www.mounts" has the urlPrefix "/a" twice
 "maxSlots" must be an integer from 1 to 2147483647, not 0
 slots."_broker" is reserved by the broker and takes no settings
 slots."x".initialize must be cache or relay
+slots."x".serverRequests must be refuse or relay
 "protocol" is https, which needs both "tls.cert" and "tls.key"`
 	err := cfg.Validate()
 	if err == nil {

@@ -202,7 +202,7 @@ func (v *originsValue) fromTable(n *node) []fault {
 		switch dst, ok := known[m.name]; {
 		case !ok:
 			names := []string{"pattern", "flags"}
-			found = append(found, fault{m.pos, unknownKey{m.name, hint(m.name, names)}})
+			found = append(found, fault{m.pos, unknownKey{name: m.name, hint: hint(m.name, names)}})
 		case m.value.kind != kindString:
 			found = append(found, refuse(m.value, fmt.Errorf("has a %q that must be a string", m.name))...)
 		default:
