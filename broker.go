@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,6 +19,8 @@ import (
 	"mcpbroker/actors/slot"
 	"mcpbroker/actors/wire"
 	"mcpbroker/config"
+	"mcpbroker/egress/sse"
+	"mcpbroker/egress/stdio"
 	"mcpbroker/egress/streamable"
 	"mcpbroker/egress/wsclient"
 	"mcpbroker/ingress"
@@ -55,7 +58,9 @@ type running struct {
 	providers  *ingress.Providers
 	loopbacks  *loopback.Loopbacks
 	streamable *streamable.Server
+	sse        *sse.Server
 	wsclients  *wsclient.Server
+	stdio      *stdio.Server
 }
 
 // New checks the settings and returns a broker that is not listening yet.
@@ -107,15 +112,24 @@ func (b *Broker) assemble(listener net.Listener) *running {
 	c := b.config
 	sys := rt.NewSystem(b.log, b.tap)
 	var ids, sessions atomic.Uint64
+	relays := func(name string) bool { return c.Slot(name).ServerRequests == config.ServerRequestsRelay }
+	identity := b.identity()
 	reg := registry.Start(sys, registry.Config{MaxSlots: c.MaxSlots}, func(name string) slot.Config {
 		return slot.Config{
 			RequestTimeout:    c.ProviderRequestTimeoutMs.Duration(),
 			HeartbeatInterval: c.ProviderHeartbeatIntervalMs.Duration(),
 			Takeover:          slot.Takeover(c.ProviderTakeover),
 			RelayInitialize:   c.Slot(name).Initialize == config.InitializeRelay,
+			RelayRequests:     relays(name),
 			MaxPending:        c.MaxPendingPerSlot,
 			MaxSessions:       c.MaxSessionsPerSlot,
-			NextID:            func() uint64 { return ids.Add(1) },
+
+			MaxSubscriptionsPerClient: c.ResourceSubscriptions.MaxSubscriptionsPerClient,
+			MaxSubscriptionsPerSlot:   c.ResourceSubscriptions.MaxSubscriptionsPerSlot,
+			MaxURILength:              c.ResourceSubscriptions.MaxResourceURILength,
+
+			Identity: identity,
+			NextID:   func() uint64 { return ids.Add(1) },
 		}
 	})
 	limit := func(name string) int { return c.Slot(name).MaxMessageBytes }
@@ -132,11 +146,28 @@ func (b *Broker) assemble(listener net.Listener) *running {
 			KeepAlive:   c.KeepAliveIntervalMs.Duration(),
 			MaxPending:  c.MaxPendingPerSession,
 			IdleTimeout: c.SessionIdleTimeoutMs.Duration(),
+			Relays:      relays,
+			NextSession: nextSession,
+			Trace:       freshTrace,
+		}),
+		sse: sse.New(sys, reg, sse.Config{
+			Origins: c.AllowedOrigins, Limit: limit,
+			Messages:    strings.Trim(c.Paths.Messages, "/"),
+			KeepAlive:   c.KeepAliveIntervalMs.Duration(),
+			MaxPending:  c.MaxPendingPerSession,
+			Relays:      relays,
 			NextSession: nextSession,
 			Trace:       freshTrace,
 		}),
 		wsclients: wsclient.New(sys, reg, wsclient.Config{
 			Limit: limit, KeepAlive: c.KeepAliveIntervalMs.Duration(),
+			MaxPending:  c.MaxPendingPerSession,
+			Relays:      relays,
+			NextSession: nextSession,
+			Trace:       freshTrace,
+		}),
+		stdio: stdio.New(sys, reg, stdio.Config{
+			Limit: limit, Relays: relays,
 			MaxPending:  c.MaxPendingPerSession,
 			NextSession: nextSession,
 			Trace:       freshTrace,
@@ -144,6 +175,13 @@ func (b *Broker) assemble(listener net.Listener) *running {
 	}
 	run.server = b.httpServer(run)
 	return run
+}
+
+// identity is the clientInfo of an initialize of the broker's own.
+func (b *Broker) identity() string {
+	info := wire.AppendString([]byte(`{"name":`), b.config.BrokerName)
+	info = wire.AppendString(append(info, `,"version":`...), b.version)
+	return string(append(info, '}'))
 }
 
 // freshTrace makes a trace context for a request that brought none. Trace ids
@@ -188,12 +226,16 @@ func (run *running) stop(ctx context.Context) error {
 
 	drain, cancel := context.WithTimeout(ctx, drainTimeout)
 	defer cancel()
-	errs := []error{run.streamable.Stop(drain)}
+	errs := []error{run.streamable.Stop(drain), run.stdio.Stop(drain)}
 
 	goodbye, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbyeTimeout)
 	defer cancel()
-	_ = run.wsclients.Stop(goodbye)
-	_ = run.providers.Stop(goodbye) // who does not answer the close frame is cut
+	_ = run.sse.Stop(goodbye)
+	_ = run.wsclients.EndSessions(goodbye)
+	var sockets sync.WaitGroup // who does not answer the close frame is cut
+	sockets.Go(func() { _ = run.wsclients.Stop(goodbye) })
+	sockets.Go(func() { _ = run.providers.Stop(goodbye) })
+	sockets.Wait()
 	_ = run.loopbacks.Stop(goodbye)
 	select {
 	case err := <-closed:

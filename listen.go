@@ -15,6 +15,7 @@ import (
 
 	"mcpbroker/config"
 	"mcpbroker/egress"
+	"mcpbroker/egress/static"
 	"mcpbroker/ingress"
 )
 
@@ -49,7 +50,12 @@ func (b *Broker) listen(ctx context.Context) (net.Listener, error) {
 
 func (b *Broker) httpServer(run *running) *http.Server {
 	paths := ingress.Paths{Provider: b.config.Paths.Provider, Providers: b.config.Paths.Providers}
-	router := &egress.Router{MCP: strings.Trim(b.config.Paths.MCP, "/"), Slot: run.streamable}
+	router := &egress.Router{
+		MCP: strings.Trim(b.config.Paths.MCP, "/"), Slot: run.streamable,
+		SSE: strings.Trim(b.config.Paths.SSE, "/"), Stream: egress.SlotFunc(run.sse.ServeStream),
+		Messages: strings.Trim(b.config.Paths.Messages, "/"), Post: egress.SlotFunc(run.sse.ServePost),
+		Fallback: b.files(),
+	}
 	run.listener = ingress.TolerantListener{Listener: run.listener}
 	return &http.Server{
 		MaxHeaderBytes:    maxHeaderBytes,
@@ -68,7 +74,24 @@ func (b *Broker) httpServer(run *running) *http.Server {
 	}
 }
 
+// files serves what is mounted beside MCP.
+func (b *Broker) files() *static.Files {
+	var mounts []static.Mount
+	for _, m := range b.config.WWW.Mounts {
+		mounts = append(mounts, static.Mount{Prefix: m.URLPrefix, Dir: m.Dir})
+	}
+	return static.New(mounts, b.log)
+}
+
 func (b *Broker) upgrade(run *running, w http.ResponseWriter, r *http.Request, u ingress.Upgrade) {
+	if b.config.CheckUpgradeOrigins {
+		if refusal := egress.CheckOrigin(b.config.AllowedOrigins, r.Header["Origin"], egress.Endpoint(r)); refusal != "" {
+			b.log.Warn(fmt.Sprintf(`[broker] ws upgrade REFUSED path="%s": %s`, r.RequestURI, refusal))
+			w.Header().Set("Connection", "close")
+			egress.FailOrigin(w, refusal)
+			return
+		}
+	}
 	switch {
 	case u.Refusal != "":
 		b.log.Warn(fmt.Sprintf(`[broker] ws upgrade REFUSED path="%s": %s`, r.RequestURI, u.Refusal))

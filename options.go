@@ -83,6 +83,30 @@ func WithAllowedOrigins(origins ...string) Option {
 	return set(func(c *config.Config) { c.AllowedOrigins = config.Origins{List: origins} })
 }
 
+// WithCheckUpgradeOrigins applies the allowed origins to WebSocket upgrades too,
+// of clients and of providers. Default false.
+func WithCheckUpgradeOrigins(check bool) Option {
+	return set(func(c *config.Config) { c.CheckUpgradeOrigins = check })
+}
+
+// WithServerRequests says what becomes of requests that providers open: refuse,
+// or relay to the client whose call is in flight. Default refuse.
+func WithServerRequests(mode string) Option {
+	return set(func(c *config.Config) { c.ServerRequests = mode })
+}
+
+// WithResourceSubscriptions bounds resources/subscribe. Default 64 for a client,
+// 1024 for a slot, and 2048 UTF-16 units for a URI.
+func WithResourceSubscriptions(limits config.ResourceSubscriptions) Option {
+	return set(func(c *config.Config) { c.ResourceSubscriptions = limits })
+}
+
+// WithMounts serves the files of directories. One that does not exist when the
+// broker starts is skipped with a warning. Default: none.
+func WithMounts(mounts ...config.Mount) Option {
+	return set(func(c *config.Config) { c.WWW.Mounts = mounts })
+}
+
 // WithSessionIdleTimeout ends client sessions without traffic, 0 for never.
 // Default 0.
 func WithSessionIdleTimeout(d time.Duration) Option {

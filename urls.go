@@ -22,6 +22,11 @@ func (b *Broker) MCPURL(slot string) string {
 	return b.URL() + "/" + wire.EncodeSlot(slot) + "/" + strings.Trim(b.config.Paths.MCP, "/")
 }
 
+// SSEURL is the legacy event stream of a slot.
+func (b *Broker) SSEURL(slot string) string {
+	return b.URL() + "/" + wire.EncodeSlot(slot) + "/" + strings.Trim(b.config.Paths.SSE, "/")
+}
+
 // ProviderURL is where a dedicated provider of a slot connects.
 func (b *Broker) ProviderURL(slot string) string {
 	return b.webSocketURL() + b.config.Paths.Provider + "/" + wire.EncodeSlot(slot)

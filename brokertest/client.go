@@ -64,7 +64,9 @@ func (c *Client) Post(body string) Answer { c.t.Helper(); return c.Do(http.Metho
 // Do sends a request of any method.
 func (c *Client) Do(method, body string) Answer {
 	c.t.Helper()
-	a, err := c.Try(c.t.Context(), method, body)
+	ctx, cancel := context.WithTimeout(c.t.Context(), 2*patience)
+	defer cancel()
+	a, err := c.Try(ctx, method, body)
 	if err != nil {
 		c.t.Fatalf("%s %s: %v", method, c.URL, err)
 	}

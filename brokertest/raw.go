@@ -118,7 +118,11 @@ func (r *Raw) TryWrite(b []byte) error {
 
 // Read returns the next frame of the broker.
 func (r *Raw) Read() (opcode byte, payload []byte, err error) {
-	_ = r.conn.SetReadDeadline(time.Now().Add(patience))
+	return r.read(time.Now().Add(patience))
+}
+
+func (r *Raw) read(until time.Time) (opcode byte, payload []byte, err error) {
+	_ = r.conn.SetReadDeadline(until)
 	var head [10]byte
 	if _, err := io.ReadFull(r.r, head[:2]); err != nil {
 		return 0, nil, err
@@ -147,8 +151,9 @@ func (r *Raw) Read() (opcode byte, payload []byte, err error) {
 // messages came before; the code is 1006 when the connection broke.
 func (r *Raw) Closed() (code int, reason string, messages int) {
 	r.t.Helper()
+	until := time.Now().Add(patience)
 	for {
-		opcode, payload, err := r.Read()
+		opcode, payload, err := r.read(until)
 		var network net.Error
 		switch {
 		case errors.As(err, &network) && network.Timeout():

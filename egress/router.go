@@ -8,16 +8,30 @@ import (
 )
 
 // Router sends a request to the endpoint its path names (spec 01 1.4). A path of
-// two segments is a slot and a suffix; everything else is not found.
+// two segments is a slot and a suffix; everything else goes to Fallback.
 type Router struct {
 	MCP  string // suffix of Streamable HTTP, without slash: "mcp"
 	Slot SlotHandler
+
+	SSE    string // suffix of the legacy stream: "sse"; GET only
+	Stream SlotHandler
+
+	Messages string // suffix of the legacy post: "messages"; POST only
+	Post     SlotHandler
+
+	Fallback http.Handler // what no endpoint has; nil is 404 with an empty body
 }
 
 // SlotHandler serves one slot's endpoint.
 type SlotHandler interface {
 	ServeSlot(w http.ResponseWriter, r *http.Request, slot string)
 }
+
+// SlotFunc is a function as a SlotHandler.
+type SlotFunc func(w http.ResponseWriter, r *http.Request, slot string)
+
+// ServeSlot implements SlotHandler.
+func (f SlotFunc) ServeSlot(w http.ResponseWriter, r *http.Request, slot string) { f(w, r, slot) }
 
 // ServeHTTP implements http.Handler.
 func (rt *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -26,12 +40,30 @@ func (rt *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
-	slot, suffix, ok := segments(Target(r.RequestURI))
-	if ok && suffix == rt.MCP {
-		rt.Slot.ServeSlot(w, r, slot)
+	if slot, suffix, ok := segments(Target(r.RequestURI)); ok {
+		if endpoint := rt.endpoint(r.Method, suffix); endpoint != nil {
+			endpoint.ServeSlot(w, r, slot)
+			return
+		}
+	}
+	if rt.Fallback != nil {
+		rt.Fallback.ServeHTTP(w, r)
 		return
 	}
 	w.WriteHeader(http.StatusNotFound)
+}
+
+// endpoint is nil for a suffix, or a method on it, that no endpoint has.
+func (rt *Router) endpoint(method, suffix string) SlotHandler {
+	switch {
+	case suffix == rt.MCP:
+		return rt.Slot
+	case suffix == rt.SSE && method == http.MethodGet:
+		return rt.Stream
+	case suffix == rt.Messages && method == http.MethodPost:
+		return rt.Post
+	}
+	return nil
 }
 
 // Target returns a raw request target without scheme and host, which a client

@@ -60,6 +60,41 @@ func TestRouter(t *testing.T) {
 	}
 }
 
+// Spec 01 1.4 step 5: the legacy pair has one method for each suffix; with any
+// other the request falls through.
+func TestRouterLegacyPair(t *testing.T) {
+	says := func(what string) egress.SlotFunc {
+		return func(w http.ResponseWriter, _ *http.Request, slot string) { _, _ = fmt.Fprintf(w, "%s %q", what, slot) }
+	}
+	router := &egress.Router{
+		MCP: "mcp", Slot: says("mcp"), SSE: "sse", Stream: says("sse"), Messages: "messages", Post: says("messages"),
+	}
+	for _, c := range []struct{ method, target, body string }{
+		{"GET", "/x/sse", `sse "x"`},
+		{"GET", "//a%2Fb/s%73e/?q", `sse "a/b"`},
+		{"POST", "/x/messages?sessionId=/y/z", `messages "x"`},
+		{"POST", "//[/messages", `messages "["`},
+		{"GET", "/sse/mcp", `mcp "sse"`},
+		{"POST", "/x/sse", ""},
+		{"HEAD", "/x/sse", ""},
+		{"DELETE", "/x/sse", ""},
+		{"GET", "/x/messages", ""},
+		{"PUT", "/x/messages", ""},
+	} {
+		r := httptest.NewRequest(c.method, "/", nil)
+		r.RequestURI = c.target
+		w := httptest.NewRecorder()
+		router.ServeHTTP(w, r)
+		status := http.StatusOK
+		if c.body == "" {
+			status = http.StatusNotFound
+		}
+		if w.Code != status || w.Body.String() != c.body {
+			t.Errorf("%s %s: %d %s, want %d %s", c.method, c.target, w.Code, w.Body, status, c.body)
+		}
+	}
+}
+
 // Spec 01 5.8: what a preflight asks for is echoed, the first header line of it.
 func TestPreflightEcho(t *testing.T) {
 	for _, c := range []struct {
@@ -120,6 +155,32 @@ func TestCheckOrigin(t *testing.T) {
 	} {
 		if got := egress.CheckOrigin(c.rule, c.header, "/s/mcp"); got != c.want {
 			t.Errorf("%v, %q:\n got %s\nwant %s", c.rule, c.header, got, c.want)
+		}
+	}
+}
+
+// Spec 01 1.4 steps 5 and 6, F-46: an endpoint wins by suffix and method, what is
+// left goes to the files.
+func TestFallback(t *testing.T) {
+	files := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = fmt.Fprint(w, "file ", r.RequestURI) })
+	router := &egress.Router{MCP: "mcp", Slot: named{}, SSE: "sse", Stream: named{}, Messages: "messages", Post: named{}, Fallback: files}
+	for _, c := range []struct{ method, target, body string }{
+		{"GET", "/docs/mcp", `slot "docs"`},
+		{"GET", "/docs/sse", `slot "docs"`},
+		{"POST", "/docs/sse", "file /docs/sse"},
+		{"POST", "/docs/messages?sessionId=x", `slot "docs"`},
+		{"GET", "/docs/messages", "file /docs/messages"},
+		{"GET", "/docs/mcp/index.html", "file /docs/mcp/index.html"},
+		{"GET", "/docs/../s/mcp", "file /docs/../s/mcp"},
+		{"DELETE", "/", "file /"},
+		{"OPTIONS", "/", ""},
+	} {
+		r := httptest.NewRequest(c.method, "/", nil)
+		r.RequestURI = c.target
+		w := httptest.NewRecorder()
+		router.ServeHTTP(w, r)
+		if w.Body.String() != c.body {
+			t.Errorf("%s %s: %s, want %s", c.method, c.target, w.Body, c.body)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package mcp
 // Methods the broker itself reads, sends or answers.
 const (
 	Initialize  = "initialize"
+	Discover    = "server/discover" // how a client finds a revision without initialize
 	Initialized = "notifications/initialized"
 	Ping        = "ping"
 	ToolsCall   = "tools/call"

@@ -14,7 +14,7 @@ type Sink interface {
 	Reply(frame []byte)
 	// Event delivers a message that belongs to the request, before its answer.
 	// It is called only where the frame said Streams.
-	Event(frame []byte)
+	Event(frame []byte, class mcp.Class)
 	// Accepted: nothing more will come, the message has been handed over.
 	Accepted()
 	// Refuse: the message was not taken.

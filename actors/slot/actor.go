@@ -106,7 +106,7 @@ func (a *Actor) crashed(message any) {
 		m.Client.Send(&msg.CallFailed{Call: m.Call, Err: wire.Crashed(a.state.name)})
 	case *msg.ProviderFrame:
 		m.Undelivered()
-		if id, ok := wire.ParseBrokerID(m.Frame.Raw(m.Frame.ID)); ok {
+		if id, ok := wire.ParseBrokerID(m.Frame.Raw(m.Frame.ID)); ok && m.Frame.IsResponse() {
 			a.self.Send(&msg.CallCrashed{ID: id})
 		}
 	case *msg.JoinSlot:
@@ -114,7 +114,7 @@ func (a *Actor) crashed(message any) {
 	case *msg.ClaimSlot:
 		m.Claimant.Send(crashedClaim(a.state.name))
 	case *msg.TimerDue, *msg.ProviderGone, *msg.LivenessReport, *msg.LeaveSlot, *msg.CallerLeft,
-		*msg.WithdrawClaim, *msg.CallCrashed, *msg.RetireSlot:
+		*msg.WithdrawClaim, *msg.CallCrashed, *msg.RetireSlot, *msg.AskUndeliverable:
 		// Facts that nobody tells twice are handled again after the restart; a
 		// slot that fails at one each time is given up.
 		a.self.Send(message)

@@ -16,6 +16,10 @@ import (
 // clients are in flight nobody is: the provider does not say which of them its
 // question belongs to, and a wrong guess would show one client's business to
 // another.
+//
+// A question belongs to a call and ends with it. While it is open the call is not
+// idle: asking, answering and the question's own deadline give the call more
+// time, as progress does.
 
 // capability is what a client declared in its initialize, as bits.
 type capability uint8
@@ -57,19 +61,19 @@ func needed(method []byte) capability {
 func (s *State) relayRequest(now time.Time, f *wire.Frame) {
 	id := f.Raw(f.ID)
 	owner, err := s.askee(f.Method)
+	if err == nil && len(s.asks) >= s.cfg.MaxPending {
+		err = wire.SlotBusy(s.name, "maxPendingPerSlot", s.cfg.MaxPending)
+	}
 	if err != nil {
 		s.toProvider(err.Response(id), mcp.Required)
 		return
 	}
-	if len(s.asks) >= s.cfg.MaxPending {
-		s.toProvider(wire.SlotBusy(s.name, "maxPendingPerSlot", s.cfg.MaxPending).Response(id), mcp.Required)
-		return
-	}
 	a := &call{
-		id: s.cfg.NextID(), role: clientAsk, session: owner.session, number: owner.number,
-		client: owner.client, origID: bytes.Clone(id),
+		id: s.cfg.NextID(), role: clientAsk, about: string(f.Method), within: owner.id,
+		session: owner.session, number: owner.number, client: owner.client, origID: bytes.Clone(id),
 	}
 	s.track(now, a)
+	s.extend(now, owner)
 	s.tell(owner.client, &msg.ClientAsk{
 		Call: owner.number, ID: a.id, Frame: wire.Replace(f, f.ID, wire.AppendBrokerID(nil, a.id)),
 	})
@@ -83,21 +87,19 @@ func (s *State) askee(method []byte) (*call, *wire.Error) {
 	}
 	var found *call
 	for _, c := range s.pending {
-		if c.client == nil || c.init {
-			continue
-		}
-		switch m := s.members[c.session]; {
-		case m == nil:
+		switch {
+		case c.client == nil || c.init:
 		case found != nil && found.session != c.session:
 			return nil, wire.AmbiguousAsk(method)
-		case m.can&bit == 0:
-			return nil, wire.CannotAsk(method)
 		case found == nil || c.id > found.id:
 			found = c
 		}
 	}
 	if found == nil {
 		return nil, wire.NobodyToAsk(method)
+	}
+	if m := s.members[found.session]; m == nil || m.can&bit == 0 {
+		return nil, wire.CannotAsk(method)
 	}
 	return found, nil
 }
@@ -111,53 +113,75 @@ func (s *State) clientAnswer(now time.Time, m *msg.ClientAnswer) {
 	if !ok || a == nil || a.session != m.Session {
 		return
 	}
-	s.untrack(a)
-	s.toProvider(wire.WithID(f, a.origID), mcp.Required)
+	s.settleAsk(now, a, wire.WithID(f, a.origID))
 	s.touch(m.Session, now)
 }
 
+// settleAsk brings the provider an answer; the call goes on.
+func (s *State) settleAsk(now time.Time, a *call, answer []byte) {
+	s.untrack(a)
+	if c := s.pending[a.within]; c != nil {
+		s.extend(now, c)
+	}
+	s.toProvider(answer, mcp.Required)
+}
+
 // askUndeliverable: the client has no stream that could carry the request.
-func (s *State) askUndeliverable(m *msg.AskUndeliverable) {
+func (s *State) askUndeliverable(now time.Time, m *msg.AskUndeliverable) {
 	if a := s.asks[m.ID]; a != nil && a.session == m.Session {
-		s.untrack(a)
-		s.toProvider(wire.NobodyToAsk([]byte("no open stream")).Response(a.origID), mcp.Required)
+		s.settleAsk(now, a, wire.NobodyToAsk([]byte(a.about)).Response(a.origID))
 	}
 }
 
-// endAsks ends what a client was asked on behalf of a call that has ended; a zero
-// number stands for all calls of the session.
-func (s *State) endAsks(session, number uint64, why *wire.Error) {
-	for _, a := range s.asks {
-		if a.session != session || number != 0 && a.number != number {
-			continue
+func (s *State) expireAsk(now time.Time, a *call) {
+	s.log(slog.LevelWarn, `[broker] a client of slot "%s" did not answer its provider's request (%s) within %dms (providerRequestTimeoutMs)`,
+		s.name, a.about, s.cfg.RequestTimeout.Milliseconds())
+	s.settleAsk(now, a, wire.AskUnanswered(s.cfg.RequestTimeout).Response(a.origID))
+	s.cancelAsk(a, cancelled(a.id))
+}
+
+// askWithdrawn: the provider cancels a request of its own. Its client knows it
+// under the broker's id.
+func (s *State) askWithdrawn(f *wire.Frame) {
+	if !f.RequestID.Present() {
+		return
+	}
+	for _, a := range s.asksInOrder() {
+		if bytes.Equal(a.origID, f.Raw(f.RequestID)) {
+			s.untrack(a)
+			s.cancelAsk(a, wire.Replace(f, f.RequestID, wire.AppendBrokerID(nil, a.id)))
+			return
 		}
-		s.untrack(a)
-		if s.holder != nil {
-			s.toProvider(why.Response(a.origID), mcp.Required)
+	}
+}
+
+// endAsks ends what a client was asked on behalf of a call that has ended.
+func (s *State) endAsks(c *call) {
+	if len(s.asks) == 0 {
+		return
+	}
+	for _, a := range s.asksInOrder() {
+		if a.within == c.id {
+			s.untrack(a)
+			s.toProvider(wire.CallEnded().Response(a.origID), mcp.Required)
+			s.cancelAsk(a, cancelled(a.id))
 		}
-		s.cancelAsk(a)
 	}
 }
 
 // loseAsks: the provider that asked is gone.
 func (s *State) loseAsks() {
-	for _, a := range s.asks {
+	for _, a := range s.asksInOrder() {
 		s.untrack(a)
-		s.cancelAsk(a)
+		s.cancelAsk(a, cancelled(a.id))
 	}
 }
 
 // cancelAsk tells the client that its answer is not wanted any more.
-func (s *State) cancelAsk(a *call) {
+func (s *State) cancelAsk(a *call, frame []byte) {
 	if m := s.members[a.session]; m != nil {
-		s.tell(m.ref, &msg.AskCancelled{Call: a.number, Frame: cancelled(a.id)})
+		s.tell(m.ref, &msg.AskCancelled{Call: a.number, Frame: frame})
 	}
 }
 
-func (s *State) expireAsk(a *call) {
-	s.untrack(a)
-	s.log(slog.LevelWarn, `[broker] a client of slot "%s" did not answer its provider's request within %dms (providerRequestTimeoutMs)`,
-		s.name, s.cfg.RequestTimeout.Milliseconds())
-	s.toProvider(wire.AskUnanswered(s.cfg.RequestTimeout).Response(a.origID), mcp.Required)
-	s.cancelAsk(a)
-}
+func (s *State) asksInOrder() []*call { return inOrder(s.asks) }

@@ -3,6 +3,8 @@ package slot
 import (
 	"bytes"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"mcpbroker/actors/mcp"
@@ -19,8 +21,9 @@ type call struct {
 	origID  []byte // raw
 	token   []byte // raw progress token of the caller, nil when it gave none
 	init    bool   // an initialize: never cancelled, its answer is kept
-	role    role   // of a call the slot opened itself, about uri
-	uri     string
+	role    role   // of a call the slot opened itself
+	about   string // its subject: a URI, or the method of a clientAsk
+	within  uint64 // of a clientAsk: the broker id of the call it belongs to
 
 	started  time.Time
 	deadline time.Time // zero is none
@@ -62,8 +65,12 @@ func (s *State) declare(session uint64) {
 	}
 }
 
-// load is what MaxPending bounds: all that waits for the provider.
-func (s *State) load() int { return len(s.pending) + len(s.held) + len(s.initQueue) }
+// load is what MaxPending bounds: all clients' requests that wait for the
+// provider. What the slot asks of its own is bounded by the number of URIs, and
+// must not keep clients out after a reconnect.
+func (s *State) load() int {
+	return len(s.pending) - s.own + len(s.held) + len(s.initQueue) + s.queued
+}
 
 func (s *State) fail(m *msg.ClientCall, err *wire.Error) {
 	s.tell(m.Client, &msg.CallFailed{Call: m.Call, Err: err})
@@ -72,6 +79,9 @@ func (s *State) fail(m *msg.ClientCall, err *wire.Error) {
 // relay gives the request a broker id and sends it.
 func (s *State) relay(now time.Time, m *msg.ClientCall, isInit bool) uint64 {
 	f := &m.Frame
+	if isInit {
+		f = s.offered(f)
+	}
 	c := &call{
 		id: s.cfg.NextID(), client: m.Client, session: m.Session, number: m.Call,
 		origID: bytes.Clone(f.Raw(f.ID)), init: isInit,
@@ -94,6 +104,9 @@ func (s *State) track(now time.Time, c *call) {
 		*table = map[uint64]*call{}
 	}
 	(*table)[c.id] = c
+	if c.role.own() {
+		s.own++
+	}
 	s.deadlines.push(c)
 	s.undo(func() { delete(*table, c.id); s.deadlines.remove(c) })
 }
@@ -101,6 +114,9 @@ func (s *State) track(now time.Time, c *call) {
 func (s *State) untrack(c *call) {
 	table := s.table(c)
 	delete(*table, c.id)
+	if c.role.own() {
+		s.own--
+	}
 	s.deadlines.remove(c)
 	s.undo(func() { (*table)[c.id] = c; s.deadlines.push(c) })
 }
@@ -118,7 +134,7 @@ func (s *State) table(c *call) *map[uint64]*call {
 func (s *State) drop(c *call) {
 	s.untrack(c)
 	s.abandon(c.id)
-	s.endAsks(c.session, c.number, wire.CallEnded())
+	s.endAsks(c)
 	if s.holder != nil {
 		s.toProvider(cancelled(c.id), mcp.Required)
 	}
@@ -129,14 +145,15 @@ func cancelled(id uint64) []byte {
 	return append(wire.AppendBrokerID(b, id), `,"reason":"The caller no longer waits for the answer"}}`...)
 }
 
-// failAll answers every pending call with err; calls held back included.
+// failAll answers every pending call with err; calls held back included. What a
+// client was asked is withdrawn first, on the stream of the call that ends.
 func (s *State) failAll(err *wire.Error) {
+	s.loseAsks()
 	for _, c := range s.inOrder() {
 		s.untrack(c)
 		s.abandon(c.id)
 		s.tell(c.client, &msg.CallFailed{Call: c.number, Err: err})
 	}
-	s.loseAsks()
 	s.failQueue(err)
 	for _, m := range s.held {
 		if m, ok := m.(*msg.ClientCall); ok {
@@ -158,11 +175,10 @@ func (s *State) failQueue(err *wire.Error) {
 }
 
 // inOrder lists the pending calls oldest first.
-func (s *State) inOrder() []*call {
-	calls := make([]*call, 0, len(s.pending))
-	for _, c := range s.pending {
-		calls = append(calls, c)
-	}
+func (s *State) inOrder() []*call { return inOrder(s.pending) }
+
+func inOrder(table map[uint64]*call) []*call {
+	calls := slices.Collect(maps.Values(table))
 	sortCalls(calls)
 	return calls
 }
@@ -263,6 +279,7 @@ func (s *State) callCrashed(now time.Time, m *msg.CallCrashed) {
 	}
 	s.untrack(c)
 	s.abandon(c.id)
+	s.endAsks(c)
 	s.endInitialize(c, nil)
 	s.promote(now)
 	if c.role != clientsCall {
@@ -273,7 +290,7 @@ func (s *State) callCrashed(now time.Time, m *msg.CallCrashed) {
 
 func (s *State) expire(now time.Time, c *call) {
 	if c.role == clientAsk {
-		s.expireAsk(c)
+		s.expireAsk(now, c)
 		return
 	}
 	after := now.Sub(c.started).Round(time.Millisecond)
@@ -291,6 +308,9 @@ func (s *State) expire(now time.Time, c *call) {
 		s.failQueue(err)
 	case c.role != clientsCall:
 		s.drop(c)
+		if sub := s.subs[c.about]; sub != nil {
+			s.failOps(sub, err)
+		}
 		s.subscriptionAnswered(now, c, nil, err)
 	default:
 		s.drop(c)

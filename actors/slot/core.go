@@ -88,6 +88,9 @@ type vars struct {
 	initQueue   []*msg.ClientCall
 	initialized bool // the holder has had notifications/initialized
 
+	queued int // subscription requests that wait, over all URIs
+	own    int // pending calls about subscriptions
+
 	holdUntil time.Time // calls are held behind a replayed initialize; zero is not
 	held      []any     // *msg.ClientCall, *msg.ClientNote
 
@@ -189,7 +192,7 @@ func (s *State) handle(now time.Time, message any) {
 	case *msg.ClientAnswer:
 		s.clientAnswer(now, m)
 	case *msg.AskUndeliverable:
-		s.askUndeliverable(m)
+		s.askUndeliverable(now, m)
 	case *msg.CallerLeft:
 		s.callerLeft(m)
 	case *msg.JoinSlot:

@@ -79,13 +79,17 @@ func (d *deadlines) down(i int) {
 	}
 }
 
-// less orders by deadline, then by age, so that a sweep is deterministic.
+// less orders by deadline, then by age, so that a sweep is deterministic. What a
+// client was asked ends before the call it belongs to, which goes on without it.
 func (d *deadlines) less(i, j int) bool {
 	a, b := d.heap[i], d.heap[j]
-	if a.deadline.Equal(b.deadline) {
-		return a.id < b.id
+	if !a.deadline.Equal(b.deadline) {
+		return a.deadline.Before(b.deadline)
 	}
-	return a.deadline.Before(b.deadline)
+	if asks := a.role == clientAsk; asks != (b.role == clientAsk) {
+		return asks
+	}
+	return a.id < b.id
 }
 
 func (d *deadlines) swap(i, j int) {

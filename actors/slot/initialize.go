@@ -41,7 +41,7 @@ func (s *State) replay(now time.Time) {
 	frame := wire.AppendBrokerID([]byte(`{"jsonrpc":"2.0","id":`), c.id)
 	frame = append(frame, `,"method":"initialize"`...)
 	if len(params) > 0 {
-		frame = append(append(frame, `,"params":`...), params...)
+		frame = append(append(frame, `,"params":`...), s.offer(params)...)
 	}
 	s.toProvider(append(frame, '}'), mcp.Required)
 	s.initLeader = c.id

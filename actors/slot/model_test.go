@@ -18,6 +18,11 @@ import (
 //     claimant;
 //   - a frame of an older generation has no effect but its credit, and each
 //     credit is given back exactly once;
+//   - one request per URI at most is in flight to the provider, and once everybody
+//     has left it holds no subscription;
+//   - an update reaches nobody who has not subscribed to its URI;
+//   - a request of the provider comes to exactly one answer while it stays, and no
+//     client is told of the end of one it was not asked;
 //   - pending calls, claims and sessions stay within their bounds, and the
 //     deadlines agree with the pending calls.
 func TestModel(t *testing.T) {
@@ -43,8 +48,9 @@ func TestModel(t *testing.T) {
 			}
 			step(message)
 		}
+		m.desert(t, step)
 		step(giveUp{})
-		m.settled(t)
+		m.allAnswered(t)
 	})
 }
 
@@ -62,10 +68,12 @@ type model struct {
 	gen    uint64
 	claims map[*ref]bool // claimants that wait for an answer
 	stale  bool          // the message at hand is of an older generation
+
+	*resources
 }
 
 func newModel(s *State) *model {
-	return &model{state: s, calls: map[string]*outcome{}, claims: map[*ref]bool{}}
+	return &model{state: s, calls: map[string]*outcome{}, claims: map[*ref]bool{}, resources: newResources()}
 }
 
 func callName(session, call uint64) string { return fmt.Sprintf("c%d #%d", session, call) }
@@ -76,6 +84,7 @@ func (m *model) before(message any) {
 	switch it := message.(type) {
 	case *msg.ClientCall:
 		m.calls[callName(it.Session, it.Call)] = &outcome{}
+		m.called(it)
 	case *msg.CallerLeft:
 		m.leave(callName(it.Session, it.Call))
 	case *msg.LeaveSlot:
@@ -83,7 +92,11 @@ func (m *model) before(message any) {
 	case *msg.ClaimSlot:
 		m.claims[it.Claimant.(*ref)] = true
 	case *msg.ProviderFrame:
-		m.stale = it.Gen != m.gen || m.holder == nil
+		if m.stale = it.Gen != m.gen || m.holder == nil; !m.stale {
+			m.fromProvider(&it.Frame)
+		}
+	case *msg.CallCrashed:
+		m.settled(it.ID)
 	case *msg.ProviderJunk:
 		m.stale = it.Gen != m.gen || m.holder == nil
 	case *msg.ProviderGone:
@@ -121,6 +134,8 @@ func (m *model) after(t *rapid.T, message any, effects []Effect) {
 			m.told(t, e.To.(*ref), e.Message)
 		case e.Conduit != nil && (m.holder == nil || e.Conduit.(*conduit).name != m.holder.name):
 			t.Fatalf("a frame goes to %s, which is not the holder", e.Conduit.(*conduit).name)
+		case e.Conduit != nil:
+			m.toProvider(t, e.Frame)
 		}
 	}
 	want := 0
@@ -144,6 +159,13 @@ func (m *model) told(t *rapid.T, who *ref, message any) {
 	switch it := message.(type) {
 	case *msg.CallReply:
 		m.answered(t, who, it.Call)
+		m.confirmed(who.name, fmt.Sprintf("%s #%d", who.name, it.Call), it.Frame)
+	case *msg.Notify:
+		m.notified(t, who.name, it.Frame)
+	case *msg.ClientAsk:
+		m.clientAsked(t, who.name, it)
+	case *msg.AskCancelled:
+		m.askCancelled(t, who.name, it)
 	case *msg.CallFailed:
 		m.answered(t, who, it.Call)
 	case *msg.EndSession:
@@ -171,6 +193,9 @@ func (m *model) granted(t *rapid.T, who *ref, gen uint64) {
 	if !m.claims[who] {
 		t.Fatalf("%s is granted the slot without having asked", who.name)
 	}
+	if !again {
+		m.newProvider()
+	}
 	m.holder, m.gen = who, gen
 }
 
@@ -189,8 +214,8 @@ func (m *model) answered(t *rapid.T, who *ref, call uint64) {
 	o.answers++
 }
 
-// settled: no caller waits any more.
-func (m *model) settled(t *rapid.T) {
+// allAnswered: no caller waits any more.
+func (m *model) allAnswered(t *rapid.T) {
 	t.Helper()
 	for name, o := range m.calls {
 		if o.answers == 0 && !o.left {

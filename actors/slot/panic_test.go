@@ -81,7 +81,9 @@ func newVictim(relay bool) *victim {
 	v := &victim{}
 	v.state = New("s", Config{
 		RequestTimeout: 3 * time.Second, HeartbeatInterval: 8 * time.Second, Takeover: Always,
-		RelayInitialize: relay, MaxPending: 6, MaxSessions: 3,
+		RelayInitialize: relay, RelayRequests: true, MaxPending: 6, MaxSessions: 3,
+		MaxSubscriptionsPerClient: 2, MaxSubscriptionsPerSlot: 5,
+		MayRead: mayRead,
 		NextID: func() uint64 {
 			if v.fuse--; v.fuse == 0 {
 				panic("no more ids")
@@ -93,6 +95,9 @@ func newVictim(relay bool) *victim {
 	v.state.self = &ref{"slot"}
 	return v
 }
+
+// mayRead takes session 3 off u:b with the first update.
+func mayRead(session uint64, uri string) bool { return session != 3 || uri != "u:b" }
 
 func (v *victim) step(now time.Time, message any) []string {
 	effects := v.state.Step(now, message)
@@ -156,7 +161,7 @@ func (v *victim) poison(t *rapid.T) any {
 	if s.holder == nil {
 		return nil
 	}
-	switch calls := s.inOrder(); rapid.IntRange(0, 3).Draw(t, "poison") {
+	switch calls := s.inOrder(); rapid.IntRange(0, 6).Draw(t, "poison") {
 	case 1:
 		return v.poisonedCall()
 	case 2: // fails when the client's id is put back, the call untracked already
@@ -171,6 +176,21 @@ func (v *victim) poison(t *rapid.T) any {
 				return v.beyond(fmt.Sprintf(`{"method":"notifications/progress","params":{"progressToken":"brk-%d"}}`, c.id),
 					func(f *wire.Frame) wire.Span { return f.Progress })
 			}
+		}
+	case 4: // fails when a refused subscriber's id is put back, the URI inactive already
+		for _, c := range calls {
+			if sub := s.subs[c.about]; c.role == subscribeCall && sub.queue[0].wants() {
+				return v.beyond(fmt.Sprintf(`{"error":{},"id":"brk-%d"}`, c.id), func(f *wire.Frame) wire.Span { return f.ID })
+			}
+		}
+	case 5: // fails when the broker's id is put in, the question tracked already
+		if _, err := s.askee([]byte("roots/list")); err == nil && len(s.asks) < s.cfg.MaxPending {
+			return v.beyond(`{"method":"roots/list","id":"bad"}`, func(f *wire.Frame) wire.Span { return f.ID })
+		}
+	case 6: // fails when the client's answer is given the provider's id
+		for _, a := range s.asksInOrder() {
+			f := v.beyond(fmt.Sprintf(`{"result":{},"id":"brk-%d"}`, a.id), func(f *wire.Frame) wire.Span { return f.ID }).Frame
+			return &msg.ClientAnswer{Session: a.session, Frame: f}
 		}
 	}
 	return nil
@@ -187,7 +207,7 @@ func (v *victim) beyond(text string, at func(*wire.Frame) wire.Span) *msg.Provid
 // poisonedCall fails when the trace context is inserted, the call tracked already.
 func (v *victim) poisonedCall() any {
 	s := v.state
-	if s.holding() || len(s.members) == 0 || len(s.pending)+len(s.initQueue) >= s.cfg.MaxPending {
+	if s.holding() || len(s.members) == 0 || s.load() >= s.cfg.MaxPending {
 		return nil
 	}
 	m := s.members[slices.Min(slices.Collect(maps.Keys(s.members)))]

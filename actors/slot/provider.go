@@ -71,7 +71,7 @@ func (s *State) answer(now time.Time, f *wire.Frame) {
 		return
 	}
 	s.untrack(c)
-	s.endAsks(c.session, c.number, wire.CallEnded())
+	s.endAsks(c)
 	switch {
 	case c.init:
 		s.initializeAnswered(now, c, f)
@@ -110,6 +110,8 @@ func (s *State) providerNote(now time.Time, f *wire.Frame) {
 		s.progress(now, f)
 	case f.IDShape == wire.Null:
 		s.junk(f.Bytes)
+	case method == mcp.Cancelled && s.cfg.RelayRequests:
+		s.askWithdrawn(f)
 	case method == mcp.ResourceUpdated:
 		s.resourceUpdated(now, f)
 	default:

@@ -17,6 +17,9 @@ type generator struct {
 	refs   map[string]*ref
 	calls  map[uint64]uint64
 	lastID uint64            // ids given out so far, for answers that match
+	opened int               // requests of the provider so far
+	ask    uint64            // id of what a client was asked last
+	askee  uint64            // and its session
 	leader uint64            // of the initialize in flight
 	gen    uint64            // of the present holder, 0 for none
 	asked  uint64            // generation of the last question about liveness
@@ -49,7 +52,7 @@ func (g *generator) next(t *rapid.T) any {
 	g.now = g.now.Add(time.Duration(rapid.IntRange(1, 400).Draw(t, "ms")) * time.Millisecond)
 	session := rapid.Uint64Range(1, 4).Draw(t, "session")
 	client := g.ref(fmt.Sprintf("c%d", session))
-	switch kind := rapid.IntRange(0, 19).Draw(t, "kind"); kind {
+	switch kind := rapid.IntRange(0, 24).Draw(t, "kind"); kind {
 	case 0, 1:
 		return &msg.JoinSlot{Slot: "s", Session: session, Client: client}
 	case 2:
@@ -81,6 +84,15 @@ func (g *generator) next(t *rapid.T) any {
 		return &msg.ProviderJunk{Gen: g.someGen(t), Head: []byte("junk"), Credit: &credit{"junk"}}
 	case 16:
 		return &msg.WithdrawClaim{Slot: "s", Claimant: g.ref(g.provider(t))}
+	case 17:
+		session, id := g.someAsk(t, session)
+		return &msg.ClientAnswer{Session: session, Frame: mustScan(fmt.Sprintf(`{"jsonrpc":"2.0","id":"brk-%d","result":{}}`, id))}
+	case 18:
+		session, id := g.someAsk(t, session)
+		return &msg.AskUndeliverable{Session: session, ID: id}
+	case 19:
+		g.opened++
+		return &msg.ProviderFrame{Gen: g.someGen(t), Frame: mustScan(request(fmt.Sprintf(`"q%d"`, g.opened), "roots/list", "")), Credit: &credit{"request"}}
 	}
 	return &msg.ProviderFrame{Gen: g.someGen(t), Frame: g.frame(t), Credit: &credit{"frame"}}
 }
@@ -103,6 +115,13 @@ func (g *generator) call(t *rapid.T, session uint64, client *ref) *msg.ClientCal
 		request(id, "tools/call", `{"_meta":{"progressToken":"p"}}`),
 		request(id, "tools/list", ""),
 		request(id, "initialize", `{"n":1}`),
+		request(id, "initialize", `{"capabilities":{"roots":{}}}`),
+		request(id, "resources/subscribe", `{"uri":"u:a"}`),
+		request(id, "resources/subscribe", `{"uri":"u:b"}`),
+		request(id, "resources/subscribe", `{"uri":"u:c"}`),
+		request(id, "resources/unsubscribe", `{"uri":"u:a"}`),
+		request(id, "resources/unsubscribe", `{"uri":"u:b"}`),
+		request(id, "resources/unsubscribe", `{"uri":"\u0075:c"}`),
 	}).Draw(t, "frame")
 	return &msg.ClientCall{Session: session, Client: client, Call: g.calls[session], Frame: mustScan(text), Trace: trace}
 }
@@ -125,7 +144,10 @@ func (g *generator) frame(t *rapid.T) wire.Frame {
 		fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"brk-%d","progress":1}}`, id),
 		`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`,
 		`{"jsonrpc":"2.0","method":"notifications/register","params":{"aggregate":true}}`,
-		`{"jsonrpc":"2.0","id":1,"method":"roots/list"}`,
+		`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"u:a"}}`,
+		`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"u:\u0062"}}`,
+		`{"jsonrpc":"2.0","method":"notifications/resources/updated"}`,
+		fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q%d"}}`, g.opened),
 		`[1]`,
 	}).Draw(t, "frame")
 	return mustScan(text)
@@ -137,6 +159,14 @@ func (g *generator) someID(t *rapid.T) uint64 {
 		return g.leader
 	}
 	return g.lastID - min(back, g.lastID)
+}
+
+// someAsk is mostly the last one a client has got.
+func (g *generator) someAsk(t *rapid.T, session uint64) (askee, id uint64) {
+	if rapid.IntRange(0, 3).Draw(t, "wrong") == 0 {
+		return session, g.someID(t)
+	}
+	return g.askee, g.ask
 }
 
 // someGen is the holder's generation, or an older one now and then.
@@ -154,8 +184,11 @@ func (g *generator) learn(s *State, effects []Effect) {
 		g.gen = s.holder.gen
 	}
 	for i := range effects {
-		if m, ok := effects[i].Message.(*msg.LivenessAsked); ok {
+		switch m := effects[i].Message.(type) {
+		case *msg.LivenessAsked:
 			g.asked = m.Gen
+		case *msg.ClientAsk:
+			g.ask, g.askee = m.ID, s.asks[m.ID].session
 		}
 	}
 }

@@ -19,6 +19,7 @@ var update = flag.Bool("update", false, "rewrite the scripts in testdata to what
 // its configuration:
 //
 //	config timeout=60s heartbeat=30s takeover=liveness relay=true maxpending=3 maxsessions=2 ids=41
+//	config requests=relay maxperclient=1 maxperslot=2 maxuri=10
 //
 // The defaults are those of the broker. Then, in any order:
 //
@@ -31,6 +32,9 @@ var update = flag.Bool("update", false, "rewrite the scripts in testdata to what
 //	call c1 id=7 method {params}              calls are numbered per session
 //	call c1 {...}                             the same with the whole message given
 //	note c1 {...}
+//	answer c1 {...}                           to what the provider asked
+//	undeliverable c1 id=2                     c1 has no stream for brk-2
+//	forbid c1 uri                             from now on c1 may not read it
 //	callerleft c1 1
 //	tick 30s                                  time passes and the timer is delivered when due
 //	timer gen=1 | crash id=1 | retire | giveup | describe
@@ -51,6 +55,8 @@ type machine struct {
 	gens  map[string]uint64 // what each provider was last granted
 	asked map[string]uint64 // and last asked about
 	frame map[string]int    // how many each sent
+
+	forbidden map[string]bool // session and URI
 }
 
 func (m *machine) configure(t *testing.T, c script.Command) {
@@ -58,8 +64,13 @@ func (m *machine) configure(t *testing.T, c script.Command) {
 	cfg := Config{
 		RequestTimeout: time.Minute, HeartbeatInterval: 30 * time.Second, Takeover: Liveness,
 		RelayInitialize: c.Opts["relay"] == "true",
+		RelayRequests:   c.Opts["requests"] == "relay",
 		MaxPending:      c.Number(t, "maxpending"), MaxSessions: c.Number(t, "maxsessions"),
-		NextID: func() uint64 { next++; return next },
+		MaxSubscriptionsPerClient: c.Number(t, "maxperclient"),
+		MaxSubscriptionsPerSlot:   c.Number(t, "maxperslot"),
+		MaxURILength:              c.Number(t, "maxuri"),
+		MayRead:                   func(session uint64, uri string) bool { return !m.forbidden[fmt.Sprint(session, " ", uri)] },
+		NextID:                    func() uint64 { next++; return next },
 	}
 	if _, ok := c.Opts["timeout"]; ok {
 		cfg.RequestTimeout = c.Duration(t, "timeout")
@@ -73,7 +84,7 @@ func (m *machine) configure(t *testing.T, c script.Command) {
 	m.state, m.now = New("s", cfg), epoch
 	m.state.self = &ref{"slot"}
 	m.refs, m.calls, m.gens = map[string]*ref{}, map[string]uint64{}, map[string]uint64{}
-	m.asked, m.frame = map[string]uint64{}, map[string]int{}
+	m.asked, m.frame, m.forbidden = map[string]uint64{}, map[string]int{}, map[string]bool{}
 }
 
 func (m *machine) run(t *testing.T, c script.Command) []string {
@@ -87,6 +98,9 @@ func (m *machine) run(t *testing.T, c script.Command) []string {
 		return m.tick(script.ParseDuration(t, c.Arg(0)))
 	case c.Name == "describe":
 		return m.describe()
+	case c.Name == "forbid":
+		m.forbidden[fmt.Sprint(session(t, c.Arg(0)), " ", c.Arg(1))] = true
+		return nil
 	}
 	return m.step(m.message(t, c))
 }
@@ -133,6 +147,12 @@ func (m *machine) describe() []string {
 	}
 	for _, w := range s.waiting {
 		lines = append(lines, "remembered claim of "+w.Claimant.(*ref).name)
+	}
+	for _, uri := range s.uris() {
+		lines = append(lines, subText(s.subs[uri]))
+	}
+	for _, a := range s.asksInOrder() {
+		lines = append(lines, fmt.Sprintf("%s asked as brk-%d for brk-%d, due at %v", a.about, a.id, a.within, a.deadline.Sub(epoch)))
 	}
 	return lines
 }
@@ -183,6 +203,10 @@ func (m *machine) message(t *testing.T, c script.Command) any {
 		return m.call(t, c)
 	case "note":
 		return &msg.ClientNote{Session: session(t, who), Frame: mustScan(c.Body)}
+	case "answer":
+		return &msg.ClientAnswer{Session: session(t, who), Frame: mustScan(c.Body)}
+	case "undeliverable":
+		return &msg.AskUndeliverable{Session: session(t, who), ID: uint64(c.Number(t, "id"))}
 	case "callerleft":
 		n, _ := strconv.ParseUint(c.Arg(1), 10, 64)
 		return &msg.CallerLeft{Session: session(t, who), Call: n}

@@ -16,6 +16,7 @@ func snapshot(s *State) []string {
 		fmt.Sprintf("initialize last %q answer %p leader %d initialized %v", s.lastInit, s.initAnswer, s.initLeader, s.initialized),
 		fmt.Sprintf("queue %v held %v", addresses(s.initQueue), addresses(s.held)),
 		fmt.Sprintf("waiting %v", addresses(s.waiting)),
+		fmt.Sprintf("queued %d own %d", s.queued, s.own),
 		fmt.Sprintf("warned %v retired %v", slices.Sorted(maps.Keys(s.warned)), s.retired),
 		fmt.Sprintf("abandoned %v next %d of %v", s.abandoned.ring, s.abandoned.next, slices.Sorted(maps.Keys(s.abandoned.set))),
 	}
@@ -24,10 +25,16 @@ func snapshot(s *State) []string {
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.members)) {
 		m := s.members[id]
-		lines = append(lines, fmt.Sprintf("member %d is %p %d used %v streaming %v", id, m.ref, m.session, m.lastUsed, m.streaming))
+		lines = append(lines, fmt.Sprintf("member %d is %p %d used %v streaming %v can %b", id, m.ref, m.session, m.lastUsed, m.streaming, m.can))
 	}
 	for _, c := range s.inOrder() {
 		lines = append(lines, "pending "+callText(c))
+	}
+	for _, c := range s.asksInOrder() {
+		lines = append(lines, "asked "+callText(c))
+	}
+	for _, uri := range s.uris() {
+		lines = append(lines, fmt.Sprintf("subscription %q %s raw %s", uri, subText(s.subs[uri]), s.subs[uri].raw))
 	}
 	due := slices.Clone(s.deadlines.heap)
 	sortCalls(due)
@@ -45,8 +52,8 @@ func holderText(h *holder) string {
 }
 
 func callText(c *call) string {
-	return fmt.Sprintf("brk-%d of %v session %d number %d id %q token %q init %v started %v due %v",
-		c.id, c.client, c.session, c.number, c.origID, c.token, c.init, c.started, c.deadline)
+	return fmt.Sprintf("brk-%d of %v session %d number %d id %q token %q init %v role %d about %q within %d started %v due %v",
+		c.id, c.client, c.session, c.number, c.origID, c.token, c.init, c.role, c.about, c.within, c.started, c.deadline)
 }
 
 func addresses[T any](list []T) string {
@@ -67,26 +74,28 @@ type fatal interface {
 func checkInvariants(t fatal, s *State) {
 	t.Helper()
 	for i, c := range s.deadlines.heap {
-		if c.index != i || s.pending[c.id] != c {
-			t.Fatalf("heap[%d] is brk-%d with index %d, pending %v", i, c.id, c.index, s.pending[c.id] == c)
+		if waits := (*s.table(c))[c.id] == c; c.index != i || !waits {
+			t.Fatalf("heap[%d] is brk-%d with index %d, waiting %v", i, c.id, c.index, waits)
 		}
 		if i > 0 && s.deadlines.less(i, (i-1)/2) {
 			t.Fatalf("heap[%d] is due before its parent", i)
 		}
 	}
 	timed := 0
-	for id, c := range s.pending {
-		if c.id != id {
-			t.Fatalf("brk-%d is pending as %d", c.id, id)
-		}
-		if !c.deadline.IsZero() {
-			timed++
+	for _, table := range []map[uint64]*call{s.pending, s.asks} {
+		for id, c := range table {
+			if c.id != id {
+				t.Fatalf("brk-%d is pending as %d", c.id, id)
+			}
+			if !c.deadline.IsZero() {
+				timed++
+			}
 		}
 	}
 	if timed != len(s.deadlines.heap) {
 		t.Fatalf("%d calls have a deadline, %d are in the heap", timed, len(s.deadlines.heap))
 	}
-	if n := len(s.pending) + len(s.held) + len(s.initQueue); n > s.cfg.MaxPending {
+	if n := s.load(); n > s.cfg.MaxPending {
 		t.Fatalf("%d calls wait, MaxPending is %d", n, s.cfg.MaxPending)
 	}
 	if len(s.members) > s.cfg.MaxSessions || len(s.deciding) > maxClaims || len(s.waiting) > maxClaims {
@@ -100,5 +109,92 @@ func checkInvariants(t fatal, s *State) {
 	}
 	if s.holder == nil && (len(s.pending) > 0 || s.holding() || len(s.initQueue) > 0) {
 		t.Fatalf("calls wait on a slot without a provider")
+	}
+	checkSubscriptions(t, s)
+	checkAsks(t, s)
+}
+
+// checkSubscriptions: the counters and the pending calls agree with the table,
+// and each entry is in one of the states its comments name.
+func checkSubscriptions(t fatal, s *State) {
+	t.Helper()
+	queued, total := 0, 0
+	perSession := map[uint64]int{}
+	for uri, sub := range s.subs {
+		queued += len(sub.queue)
+		total += sub.size()
+		checkSubscription(t, s, sub)
+		if sub.uri != uri {
+			t.Fatalf("%q is listed as %q", sub.uri, uri)
+		}
+		for session := range s.members {
+			if sub.holds(session) {
+				perSession[session]++
+			}
+		}
+	}
+	own := 0
+	for _, c := range s.pending {
+		if !c.role.own() {
+			continue
+		}
+		own++
+		if sub := s.subs[c.about]; sub == nil || sub.upstream != c.id {
+			t.Fatalf("brk-%d is pending for %q, which does not wait for it", c.id, c.about)
+		}
+	}
+	if queued != s.queued || own != s.own {
+		t.Fatalf("%d queued and %d own are counted as %d and %d", queued, own, s.queued, s.own)
+	}
+	if total > s.cfg.MaxSubscriptionsPerSlot {
+		t.Fatalf("%d subscriptions, the slot may have %d", total, s.cfg.MaxSubscriptionsPerSlot)
+	}
+	for session, n := range perSession {
+		if n > s.cfg.MaxSubscriptionsPerClient {
+			t.Fatalf("session %d has %d subscriptions, it may have %d", session, n, s.cfg.MaxSubscriptionsPerClient)
+		}
+	}
+}
+
+func checkSubscription(t fatal, s *State, sub *subscription) {
+	t.Helper()
+	asking := sub.state == subscribing || sub.state == unsubscribing
+	switch {
+	case asking != (sub.upstream != 0):
+		t.Fatalf("%s asks the provider, or does not", subText(sub))
+	case asking && (s.pending[sub.upstream] == nil || s.pending[sub.upstream].about != sub.uri):
+		t.Fatalf("%s waits for a call that is not pending", subText(sub))
+	case sub.state == active && (len(sub.subscribers) == 0 || len(sub.queue) > 0):
+		t.Fatalf("%s is active for nobody, or makes somebody wait", subText(sub))
+	case sub.state == inactive && s.holder != nil && !s.holding():
+		t.Fatalf("%s is neither asked for nor gone", subText(sub))
+	case s.holder == nil && (sub.state != inactive || len(sub.queue) > 0):
+		t.Fatalf("%s waits without a provider", subText(sub))
+	}
+	seen := map[uint64]bool{}
+	for _, session := range sub.subscribers {
+		if seen[session] || s.members[session] == nil {
+			t.Fatalf("%s lists session %d twice, or it has left", subText(sub), session)
+		}
+		seen[session] = true
+	}
+	for i, op := range sub.queue {
+		if op.left && (i > 0 || !asking) || !op.left && s.members[op.call.Session] == nil {
+			t.Fatalf("%s waits for nobody", subText(sub))
+		}
+	}
+}
+
+// checkAsks: what a client was asked belongs to a call of its own in flight.
+func checkAsks(t fatal, s *State) {
+	t.Helper()
+	for _, a := range s.asks {
+		c := s.pending[a.within]
+		if s.holder == nil || c == nil || c.session != a.session || c.client == nil || s.members[a.session] == nil {
+			t.Fatalf("brk-%d was asked for a call that is over", a.id)
+		}
+	}
+	if len(s.asks) > s.cfg.MaxPending {
+		t.Fatalf("%d asks, MaxPending is %d", len(s.asks), s.cfg.MaxPending)
 	}
 }

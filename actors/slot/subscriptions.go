@@ -1,11 +1,8 @@
 package slot
 
 import (
-	"bytes"
-	"log/slog"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 	"unicode/utf16"
 
@@ -16,15 +13,17 @@ import (
 
 // Any number of sessions that watch a resource cost its provider one
 // subscription. Operations on one URI are strictly serialised: while the provider
-// is being asked, later ones wait (spec 01 4.5).
+// is being asked, later ones wait (spec 01 4.5). This file is the clients' side,
+// resources.go the provider's.
 
 // subscription is what the slot knows of one URI. A change replaces the value.
+// An active one has subscribers; without a provider all are inactive.
 type subscription struct {
 	uri         string
 	raw         []byte // the URI as its first subscriber spelled it
 	state       subscriptionState
 	subscribers []uint64       // sessions, confirmed, in order of arrival
-	queue       []subscriberOp // the first one waits for the provider while subscribing
+	queue       []subscriberOp // the first one is being asked for during a subscribeCall
 	upstream    uint64         // broker id of the call to the provider; 0 is none
 }
 
@@ -41,19 +40,8 @@ const (
 type subscriberOp struct {
 	call        *msg.ClientCall
 	unsubscribe bool
-	left        bool // the session is gone: nobody is to be told
+	left        bool // its caller is gone: nobody is to be told
 }
-
-// role of a call the slot opened itself.
-type role uint8
-
-const (
-	clientsCall role = iota
-	subscribeCall
-	unsubscribeCall
-	restoreCall
-	clientAsk // a request of the provider that a client has to answer
-)
 
 func isSubscription(method []byte) bool {
 	return string(method) == mcp.Subscribe || string(method) == mcp.Unsubscribe
@@ -62,24 +50,32 @@ func isSubscription(method []byte) bool {
 // subscriptionCall answers resources/subscribe and resources/unsubscribe, decided
 // on the parsed method (F-47).
 func (s *State) subscriptionCall(now time.Time, m *msg.ClientCall) {
-	f := &m.Frame
-	uri, ok := "", false
-	if f.URI.Present() {
-		uri, ok = wire.Unquote(f.Raw(f.URI))
-	}
-	op := subscriberOp{call: m, unsubscribe: string(f.Method) == mcp.Unsubscribe}
-	switch {
-	case !ok || uri == "":
+	uri := resourceURI(&m.Frame)
+	if uri == "" {
 		s.fail(m, wire.MissingURI())
-	case op.unsubscribe:
-		s.unsubscribe(now, uri, op)
-	case utf16Len(uri) > s.cfg.MaxURILength:
-		s.fail(m, wire.URITooLong(utf16Len(uri), s.cfg.MaxURILength))
-	case s.holder == nil:
-		s.fail(m, wire.NotConnected(s.name))
-	default:
-		s.subscribe(now, uri, op)
+		return
 	}
+	op := subscriberOp{call: m, unsubscribe: string(m.Frame.Method) == mcp.Unsubscribe}
+	if err := s.admitSubscription(uri, op); err != nil {
+		s.fail(m, err)
+		return
+	}
+	sub := s.subs[uri]
+	if sub == nil {
+		sub = &subscription{uri: uri, raw: slices.Clone(m.Frame.Raw(m.Frame.URI))}
+	}
+	s.replaceSub(sub, func(n *subscription) { n.queue = append(n.queue, op) })
+	s.advance(now, uri)
+}
+
+// resourceURI is the decoded params.uri, "" where there is none to be used. Two
+// spellings of one URI are one URI.
+func resourceURI(f *wire.Frame) string {
+	if !f.URI.Present() {
+		return ""
+	}
+	uri, _ := wire.Unquote(f.Raw(f.URI))
+	return uri
 }
 
 func utf16Len(text string) int {
@@ -90,53 +86,61 @@ func utf16Len(text string) int {
 	return n
 }
 
-func (s *State) subscribe(now time.Time, uri string, op subscriberOp) {
-	sub := s.subs[uri]
-	if !sub.holds(op.call.Session) {
-		if err := s.atLimit(op.call.Session); err != nil {
-			s.fail(op.call, err)
-			return
+// admitSubscription says why a request cannot be taken. An unsubscribe is refused
+// only where it had to wait in a queue that is full.
+func (s *State) admitSubscription(uri string, op subscriberOp) *wire.Error {
+	sub, session := s.subs[uri], op.call.Session
+	switch {
+	case op.unsubscribe && sub.idle():
+		return nil
+	case !op.unsubscribe && utf16Len(uri) > s.cfg.MaxURILength:
+		return wire.URITooLong(utf16Len(uri), s.cfg.MaxURILength)
+	case !op.unsubscribe && s.holder == nil:
+		return wire.NotConnected(s.name)
+	case s.load() >= s.cfg.MaxPending:
+		return wire.SlotBusy(s.name, "maxPendingPerSlot", s.cfg.MaxPending)
+	case op.unsubscribe || sub.holds(session):
+		return nil
+	}
+	return s.atLimit(session)
+}
+
+// idle: a request on the URI is handled at once.
+func (sub *subscription) idle() bool {
+	return sub == nil || len(sub.queue) == 0 && sub.upstream == 0
+}
+
+// holds reports whether a session subscribes or waits to.
+func (sub *subscription) holds(session uint64) bool {
+	return sub != nil && (slices.Contains(sub.subscribers, session) ||
+		slices.ContainsFunc(sub.queue, func(op subscriberOp) bool { return op.call.Session == session && op.wants() }))
+}
+
+func (op *subscriberOp) wants() bool { return !op.unsubscribe && !op.left }
+
+// size counts the sessions that subscribe or wait to, each once.
+func (sub *subscription) size() int {
+	if len(sub.queue) == 0 {
+		return len(sub.subscribers)
+	}
+	sessions := map[uint64]bool{}
+	for _, session := range sub.subscribers {
+		sessions[session] = true
+	}
+	for _, op := range sub.queue {
+		if op.wants() {
+			sessions[op.call.Session] = true
 		}
 	}
-	if sub == nil {
-		f := &op.call.Frame
-		sub = &subscription{uri: uri, raw: bytes.Clone(f.Raw(f.URI))}
-	}
-	s.replaceSub(sub, func(n *subscription) { n.queue = append(slices.Clone(sub.queue), op) })
-	s.advance(now, uri)
+	return len(sessions)
 }
 
-func (s *State) unsubscribe(now time.Time, uri string, op subscriberOp) {
-	sub := s.subs[uri]
-	if sub == nil {
-		s.confirm(op)
-		return
-	}
-	s.replaceSub(sub, func(n *subscription) { n.queue = append(slices.Clone(sub.queue), op) })
-	s.advance(now, uri)
-}
-
-func (sub *subscription) holds(session uint64) bool {
-	if sub == nil {
-		return false
-	}
-	return slices.Contains(sub.subscribers, session) ||
-		slices.ContainsFunc(sub.queue, func(op subscriberOp) bool {
-			return op.call.Session == session && !op.unsubscribe && !op.left
-		})
-}
-
-// atLimit counts what a session and the slot hold, unconfirmed subscriptions
-// included.
+// atLimit refuses one subscription more than a session or the slot may hold,
+// unconfirmed ones included.
 func (s *State) atLimit(session uint64) *wire.Error {
 	own, all := 0, 0
 	for _, sub := range s.subs {
-		all += len(sub.subscribers)
-		for _, op := range sub.queue {
-			if !op.unsubscribe && !op.left && !slices.Contains(sub.subscribers, op.call.Session) {
-				all++
-			}
-		}
+		all += sub.size()
 		if sub.holds(session) {
 			own++
 		}
@@ -151,27 +155,34 @@ func (s *State) atLimit(session uint64) *wire.Error {
 }
 
 // replaceSub puts a changed copy of sub into the table, or takes it out when
-// nothing is left of it.
+// nothing is left of it. A change may append to a slice but not write into it: the
+// old value must stay what it was.
 func (s *State) replaceSub(sub *subscription, change func(*subscription)) *subscription {
 	next := *sub
 	change(&next)
-	before, had := s.subs[sub.uri]
+	before := s.subs[sub.uri]
+	s.queued += len(next.queue)
+	if before != nil {
+		s.queued -= len(before.queue)
+	}
+	if next.state == inactive && len(next.subscribers) == 0 && len(next.queue) == 0 {
+		s.putSub(sub.uri, nil)
+	} else {
+		s.putSub(sub.uri, &next)
+	}
+	s.undo(func() { s.putSub(sub.uri, before) })
+	return &next
+}
+
+func (s *State) putSub(uri string, sub *subscription) {
+	if sub == nil {
+		delete(s.subs, uri)
+		return
+	}
 	if s.subs == nil {
 		s.subs = map[string]*subscription{}
 	}
-	if next.state == inactive && len(next.subscribers) == 0 && len(next.queue) == 0 {
-		delete(s.subs, sub.uri)
-	} else {
-		s.subs[sub.uri] = &next
-	}
-	s.undo(func() {
-		if had {
-			s.subs[sub.uri] = before
-		} else {
-			delete(s.subs, sub.uri)
-		}
-	})
-	return &next
+	s.subs[uri] = sub
 }
 
 // advance handles the queue of a URI until it is empty or the provider has to be
@@ -183,252 +194,87 @@ func (s *State) advance(now time.Time, uri string) {
 			return
 		}
 		op := sub.queue[0]
-		known := slices.Contains(sub.subscribers, op.call.Session)
+		session := op.call.Session
+		known := slices.Contains(sub.subscribers, session)
 		switch {
+		case op.left:
+			s.pop(sub)
 		case op.unsubscribe:
 			s.pop(sub)
 			s.confirm(op)
-			if known {
-				s.dropSubscriber(now, uri, op.call.Session)
-			}
-		case op.left:
-			s.pop(sub)
+			s.dropSubscriber(now, uri, session)
 		case known:
 			s.pop(sub)
 			s.confirm(op)
 		case sub.state == active:
-			s.pop(sub)
-			s.addSubscriber(uri, op.call.Session)
+			s.replaceSub(s.pop(sub), func(n *subscription) { n.subscribers = append(n.subscribers, session) })
 			s.confirm(op)
-		case s.holder == nil || s.holding():
+		case s.holding():
 			return // asked once the provider is ready, see restore
 		default:
-			s.ask(now, sub, subscribeCall, subscribing)
+			s.ask(now, sub, subscribeCall)
 			return
 		}
 	}
 }
 
-func (s *State) pop(sub *subscription) {
-	s.replaceSub(sub, func(n *subscription) { n.queue = slices.Clone(sub.queue[1:]) })
+func (s *State) pop(sub *subscription) *subscription {
+	return s.replaceSub(sub, func(n *subscription) {
+		if n.queue = n.queue[1:]; len(n.queue) == 0 {
+			n.queue = nil // lets go of the message
+		}
+	})
 }
 
+// confirm answers a request with success.
 func (s *State) confirm(op subscriberOp) {
 	f := &op.call.Frame
 	frame := append(append([]byte(`{"jsonrpc":"2.0","id":`), f.Raw(f.ID)...), `,"result":{}}`...)
 	s.tell(op.call.Client, &msg.CallReply{Call: op.call.Call, Frame: frame})
 }
 
-func (s *State) addSubscriber(uri string, session uint64) {
-	if sub := s.subs[uri]; sub != nil {
-		s.replaceSub(sub, func(n *subscription) { n.subscribers = append(slices.Clone(sub.subscribers), session) })
-	}
-}
-
 // dropSubscriber takes a session off a URI; with the last one the provider is
 // told.
 func (s *State) dropSubscriber(now time.Time, uri string, session uint64) {
 	sub := s.subs[uri]
-	if sub == nil {
+	if sub == nil || !slices.Contains(sub.subscribers, session) {
 		return
 	}
-	sub = s.replaceSub(sub, func(n *subscription) {
-		n.subscribers = without(sub.subscribers, func(id uint64) bool { return id == session })
-	})
-	if len(sub.subscribers) > 0 || sub.state != active || sub.upstream != 0 {
-		return
-	}
-	if s.holder == nil {
-		s.replaceSub(sub, func(n *subscription) { n.state = inactive })
-		return
-	}
-	s.ask(now, sub, unsubscribeCall, unsubscribing)
-}
-
-// ask opens a request of the broker's own for a URI.
-func (s *State) ask(now time.Time, sub *subscription, r role, state subscriptionState) {
-	method := mcp.Subscribe
-	if r == unsubscribeCall {
-		method = mcp.Unsubscribe
-	}
-	c := &call{id: s.cfg.NextID(), role: r, uri: sub.uri}
-	s.track(now, c)
-	s.replaceSub(sub, func(n *subscription) { n.state, n.upstream = state, c.id })
-	frame := wire.AppendBrokerID([]byte(`{"jsonrpc":"2.0","id":`), c.id)
-	frame = append(append(frame, `,"method":"`...), method...)
-	frame = append(append(append(frame, `","params":{"uri":`...), sub.raw...), `}}`...)
-	s.toProvider(frame, mcp.Required)
-}
-
-// subscriptionAnswered settles a request of ask. f is nil when it ended without
-// an answer; err then says why.
-func (s *State) subscriptionAnswered(now time.Time, c *call, f *wire.Frame, err *wire.Error) {
-	sub := s.subs[c.uri]
-	if sub == nil || sub.upstream != c.id {
-		return
-	}
-	ok := f != nil && f.Result.Present()
-	state := inactive
-	if ok && c.role != unsubscribeCall {
-		state = active
-	}
-	sub = s.replaceSub(sub, func(n *subscription) { n.state, n.upstream = state, 0 })
-	switch {
-	case c.role == subscribeCall:
-		s.subscribeAnswered(now, sub, f, err)
-	case c.role == restoreCall:
-		s.restored(sub, f, err, ok)
-	}
-	s.advance(now, c.uri)
-	s.releaseUnwatched(now, c.uri)
-}
-
-// releaseUnwatched unsubscribes a URI that became active for nobody: its subscribers left
-// while the provider was being asked.
-func (s *State) releaseUnwatched(now time.Time, uri string) {
-	sub := s.subs[uri]
-	if sub != nil && sub.state == active && sub.upstream == 0 && len(sub.subscribers) == 0 && len(sub.queue) == 0 && s.holder != nil {
-		s.ask(now, sub, unsubscribeCall, unsubscribing)
+	sub = s.replaceSub(sub, func(n *subscription) { n.subscribers = withoutSession(n.subscribers, session) })
+	if sub.state == active && len(sub.subscribers) == 0 {
+		s.ask(now, sub, unsubscribeCall)
 	}
 }
 
-// subscribeAnswered answers the one that asked. A refusal is relayed as it is;
-// the next in the queue asks for itself.
-func (s *State) subscribeAnswered(now time.Time, sub *subscription, f *wire.Frame, err *wire.Error) {
-	if len(sub.queue) == 0 {
-		return
-	}
-	op := sub.queue[0]
-	if sub.state == active {
-		return // advance adds it, and the others
-	}
-	s.pop(sub)
-	switch {
-	case op.left:
-	case f != nil:
-		q := &op.call.Frame
-		s.tell(op.call.Client, &msg.CallReply{Call: op.call.Call, Frame: wire.WithID(f, q.Raw(q.ID))})
-	default:
-		s.fail(op.call, err)
-	}
-}
-
-// subscriptionsLost marks every URI inactive on a change of holder (F-13):
-// subscribers are kept for the next provider, requests in the queue fail.
-func (s *State) subscriptionsLost(err *wire.Error) {
-	for _, uri := range s.uris() {
-		sub := s.subs[uri]
-		for _, op := range sub.queue {
-			switch {
-			case op.left:
-			case op.unsubscribe:
-				s.confirm(op)
-			default:
-				s.fail(op.call, err)
-			}
-		}
-		s.replaceSub(sub, func(n *subscription) {
-			n.state, n.upstream, n.queue = inactive, 0, nil
-			for _, op := range sub.queue {
-				if op.unsubscribe {
-					n.subscribers = without(n.subscribers, func(id uint64) bool { return id == op.call.Session })
-				}
-			}
-		})
-	}
-}
-
-// restore asks a new provider for every URI somebody still watches (spec 01 4.6).
-func (s *State) restore(now time.Time) {
-	if s.holder == nil {
-		return
-	}
-	for _, uri := range s.uris() {
-		switch sub := s.subs[uri]; {
-		case sub.state != inactive:
-		case len(sub.subscribers) > 0:
-			s.ask(now, sub, restoreCall, subscribing)
-		default:
-			s.advance(now, uri)
-		}
-	}
-}
-
-// restored tells every subscriber to read again. A URI the new provider refuses
-// is dropped with its subscribers, who learn of it the same way.
-func (s *State) restored(sub *subscription, f *wire.Frame, err *wire.Error, ok bool) {
-	frame := append(append([]byte(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":`), sub.raw...), `}}`...)
-	note := &msg.Notify{Frame: frame, Class: mcp.Coalesced, Key: mcp.ResourceUpdated + sub.uri}
-	s.notify(sub, note)
-	if ok {
-		return
-	}
-	cause := ""
-	if f != nil {
-		cause = wire.Excerpt(f.Raw(f.Error))
-	} else if err != nil {
-		cause = err.Message
-	}
-	s.log(slog.LevelWarn, `[broker] provider "%s" refused to restore the subscription to %s: %s`, s.name, strconv.Quote(sub.uri), cause)
-	s.replaceSub(sub, func(n *subscription) { n.subscribers = nil })
-}
-
-func (s *State) notify(sub *subscription, note *msg.Notify) {
-	for _, session := range sub.subscribers {
-		if m := s.members[session]; m != nil {
-			s.tell(m.ref, note)
-		}
-	}
-}
-
-// resourceUpdated goes to the subscribers of exactly this URI (spec 01 4.8). One
-// who may not read it any more is taken off.
-func (s *State) resourceUpdated(now time.Time, f *wire.Frame) {
-	uri, ok := "", false
-	if f.URI.Present() {
-		uri, ok = wire.Unquote(f.Raw(f.URI))
-	}
-	if !ok || uri == "" || utf16Len(uri) > s.cfg.MaxURILength {
-		s.warnOnce(warnNoURI, `[broker] provider "%s" sent notifications/resources/updated without a usable params.uri; it was dropped, and so are later ones`, s.name)
-		return
-	}
-	sub := s.subs[uri]
-	if sub == nil {
-		return
-	}
-	if s.cfg.MayRead != nil {
-		for _, session := range sub.subscribers {
-			if !s.cfg.MayRead(session, uri) {
-				s.dropSubscriber(now, uri, session)
-			}
-		}
-		if sub = s.subs[uri]; sub == nil {
-			return
-		}
-	}
-	s.notify(sub, &msg.Notify{Frame: bytes.Clone(f.Bytes), Class: mcp.Coalesced, Key: mcp.ResourceUpdated + uri})
+func withoutSession(sessions []uint64, gone uint64) []uint64 {
+	return without(sessions, func(session uint64) bool { return session == gone })
 }
 
 // leaveSubscriptions releases everything a session holds or waits for.
 func (s *State) leaveSubscriptions(now time.Time, session uint64) {
-	for _, uri := range s.uris() {
-		sub := s.subs[uri]
-		if slices.ContainsFunc(sub.queue, func(op subscriberOp) bool { return op.call.Session == session }) {
-			s.replaceSub(sub, func(n *subscription) { n.queue = afterLeaving(sub, session) })
-		}
-		if slices.Contains(sub.subscribers, session) {
-			s.dropSubscriber(now, uri, session)
-		}
-		s.releaseUnwatched(now, uri)
+	theirs := func(op subscriberOp) bool { return op.call.Session == session }
+	for _, uri := range s.urisOf(session) {
+		s.withdrawOps(s.subs[uri], theirs)
+		s.dropSubscriber(now, uri, session)
 	}
 }
 
-// afterLeaving removes the requests of a session. The one the provider is being
-// asked for stays as a marker: its answer still settles the state.
-func afterLeaving(sub *subscription, session uint64) []subscriberOp {
+// withdrawSubscription: the client broke off this one request.
+func (s *State) withdrawSubscription(session, number uint64) {
+	for _, uri := range s.urisOf(session) {
+		s.withdrawOps(s.subs[uri], func(op subscriberOp) bool { return op.call.Session == session && op.call.Call == number })
+	}
+}
+
+// withdrawOps removes requests nobody waits for. The first stays as a marker
+// while the provider is being asked: the answer still settles the state.
+func (s *State) withdrawOps(sub *subscription, gone func(subscriberOp) bool) {
+	if !slices.ContainsFunc(sub.queue, gone) {
+		return
+	}
 	var kept []subscriberOp
 	for i, op := range sub.queue {
-		if op.call.Session == session {
+		if gone(op) {
 			if i > 0 || sub.upstream == 0 {
 				continue
 			}
@@ -436,31 +282,24 @@ func afterLeaving(sub *subscription, session uint64) []subscriberOp {
 		}
 		kept = append(kept, op)
 	}
-	return kept
+	s.replaceSub(sub, func(n *subscription) { n.queue = kept })
 }
 
-// withdrawSubscription: the client broke off this one request.
-func (s *State) withdrawSubscription(session, number uint64) {
-	for _, uri := range s.uris() {
-		sub := s.subs[uri]
-		for i, op := range sub.queue {
-			if op.call.Session != session || op.call.Call != number {
-				continue
-			}
-			s.replaceSub(sub, func(n *subscription) {
-				n.queue = slices.Clone(sub.queue)
-				if i == 0 && sub.upstream != 0 {
-					n.queue[0].left = true
-				} else {
-					n.queue = slices.Delete(n.queue, i, i+1)
-				}
-			})
-			return
+// uris lists what the slot has subscriptions for, in order.
+func (s *State) uris() []string { return slices.Sorted(maps.Keys(s.subs)) }
+
+// urisOf lists what concerns one session, in order.
+func (s *State) urisOf(session uint64) []string {
+	var uris []string
+	for uri, sub := range s.subs {
+		if slices.Contains(sub.subscribers, session) ||
+			slices.ContainsFunc(sub.queue, func(op subscriberOp) bool { return op.call.Session == session }) {
+			uris = append(uris, uri)
 		}
 	}
+	slices.Sort(uris)
+	return uris
 }
-
-func (s *State) uris() []string { return slices.Sorted(maps.Keys(s.subs)) }
 
 // subscriptionCount is what the inventory reports.
 func (s *State) subscriptionCount() int {

@@ -135,6 +135,10 @@ func messageText(message any) string {
 			key = " key=" + m.Key
 		}
 		return fmt.Sprintf("notify %s%s%s", m.Frame, classText(m.Class), key)
+	case *msg.ClientAsk:
+		return fmt.Sprintf("asked brk-%d for #%d %s", m.ID, m.Call, m.Frame)
+	case *msg.AskCancelled:
+		return fmt.Sprintf("ask cancelled for #%d %s", m.Call, m.Frame)
 	case *msg.SlotLost:
 		return "slot lost"
 	case *msg.EndSession:
@@ -151,5 +155,30 @@ func infoText(i msg.SlotInfo) string {
 	if i.Aggregate {
 		text += " aggregate"
 	}
-	return text + fmt.Sprintf(" sessions=%d pending=%d", i.SessionCount, i.PendingCount)
+	text += fmt.Sprintf(" sessions=%d pending=%d", i.SessionCount, i.PendingCount)
+	if i.SubscriptionCount > 0 {
+		text += fmt.Sprintf(" subscriptions=%d", i.SubscriptionCount)
+	}
+	return text
+}
+
+// subText describes a subscription but for what the messages in its queue say.
+func subText(sub *subscription) string {
+	state := map[subscriptionState]string{inactive: "inactive", subscribing: "subscribing", active: "active", unsubscribing: "unsubscribing"}[sub.state]
+	text := fmt.Sprintf("%s %s", sub.uri, state)
+	if sub.upstream != 0 {
+		text += fmt.Sprintf(" by brk-%d", sub.upstream)
+	}
+	text += fmt.Sprintf(" for %v", sub.subscribers)
+	for _, op := range sub.queue {
+		word := "subscribe"
+		if op.unsubscribe {
+			word = "unsubscribe"
+		}
+		if op.left {
+			word = "left"
+		}
+		text += fmt.Sprintf(", %s c%d #%d", word, op.call.Session, op.call.Call)
+	}
+	return text
 }

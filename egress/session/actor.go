@@ -1,6 +1,8 @@
 package session
 
 import (
+	"fmt"
+	"sync/atomic"
 	"time"
 
 	"mcpbroker/actors/msg"
@@ -21,9 +23,18 @@ func NewActor(sys *rt.System, registry msg.Ref, cfg Config, gone func()) *Actor 
 	return &Actor{sys: sys, state: New(cfg, registry), gone: gone}
 }
 
-// Kind is how sessions are spawned.
-func Kind() rt.Kind {
-	return rt.Kind{Name: "client-session", Overflow: refuse, Crashed: refuse}
+// Kind is how sessions are spawned. A session that is too busy to take the
+// notifications of its provider loses some; the log says so, less and less often.
+func Kind(sys *rt.System) rt.Kind {
+	var lost atomic.Uint64
+	return rt.Kind{Name: "client-session", Crashed: refuse, Overflow: func(message any) {
+		if _, ok := message.(*msg.Notify); ok {
+			if n := lost.Add(1); n&(n-1) == 0 {
+				sys.Log().Warn(fmt.Sprintf("[broker] the queue of a client session was full: %d notifications dropped so far", n))
+			}
+		}
+		refuse(message)
+	}}
 }
 
 // Receive implements rt.Actor.
@@ -87,7 +98,7 @@ func (e *Effect) tellSink() {
 	case Reply:
 		e.Sink.Reply(e.Frame)
 	case Event:
-		e.Sink.Event(e.Frame)
+		e.Sink.Event(e.Frame, e.Class)
 	case Accepted:
 		e.Sink.Accepted()
 	case Refuse:

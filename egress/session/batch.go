@@ -71,6 +71,7 @@ func (s *State) split(frames []wire.Frame, sink msg.Sink) {
 		case f.IsNotification():
 			s.note(f)
 		case f.IsResponse():
+			s.response(f)
 		default:
 			s.finish(&inflight{sink: sink, batch: b}, malformed(f).Response(nil))
 		}

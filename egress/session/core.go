@@ -62,6 +62,7 @@ type Effect struct {
 	Sink  msg.Sink // tell the sink
 	Tell  SinkWord
 	Frame []byte
+	Class mcp.Class // of an Event
 	Err   *wire.Error
 
 	Credit msg.Credit // give back
@@ -245,7 +246,7 @@ func (s *State) note(f *wire.Frame) {
 
 func (s *State) request(f *wire.Frame, sink msg.Sink, streams bool, b *batch) {
 	id := f.Raw(f.ID)
-	if err := s.admit(id); err != nil {
+	if err := s.admit(f.Method, id); err != nil {
 		s.finish(&inflight{id: id, sink: sink, batch: b}, err.Response(id))
 		return
 	}
@@ -262,7 +263,12 @@ func (s *State) request(f *wire.Frame, sink msg.Sink, streams bool, b *batch) {
 	s.toSlot(call)
 }
 
-func (s *State) admit(id []byte) *wire.Error {
+func (s *State) admit(method, id []byte) *wire.Error {
+	if string(method) == mcp.Discover {
+		// A provider that answered would be pinned to an era its other clients
+		// do not speak.
+		return wire.NoDiscovery(mcp.Revision20251125)
+	}
 	for _, c := range s.calls {
 		if bytes.Equal(c.id, id) {
 			return wire.DuplicateID(id)
@@ -333,32 +339,35 @@ func (s *State) finish(c *inflight, frame []byte) {
 	}
 }
 
-// progress goes to the open stream, else with the call itself where its
-// transport can carry it, else into the history.
+// progress goes with the call itself where its transport can carry it, so that it
+// cannot come behind the answer; else on the session's stream.
 func (s *State) progress(m *msg.CallProgress) {
 	c := s.call(m.Call)
 	switch {
 	case c == nil:
-	case s.stream == nil && c.streams:
-		s.effects = append(s.effects, Effect{Sink: c.sink, Tell: Event, Frame: m.Frame})
+	case c.streams:
+		s.effects = append(s.effects, Effect{Sink: c.sink, Tell: Event, Frame: m.Frame, Class: mcp.Droppable})
 	default:
 		s.deliver(m.Frame, mcp.Droppable, "")
 	}
 }
 
 // asked puts a request of the provider to the client: on the stream of the call
-// it belongs to, else on the session's own.
+// it belongs to, else on the session's own. A call that has ended meanwhile is
+// none to ask about.
 func (s *State) asked(m *msg.ClientAsk) {
-	if !s.beside(s.call(m.Call), m.Frame) && s.slot != nil {
+	c := s.call(m.Call)
+	if (c == nil || !s.beside(c, m.Frame)) && s.slot != nil {
 		s.tell(s.slot, &msg.AskUndeliverable{Session: s.cfg.Number, ID: m.ID})
 	}
 }
 
-// beside sends a message that belongs to a call, if there is a stream for it.
+// beside sends a message that belongs to a call, if there is a stream for it. A
+// nil call has ended.
 func (s *State) beside(c *inflight, frame []byte) bool {
 	switch {
 	case c != nil && c.streams:
-		s.effects = append(s.effects, Effect{Sink: c.sink, Tell: Event, Frame: frame})
+		s.effects = append(s.effects, Effect{Sink: c.sink, Tell: Event, Frame: frame, Class: mcp.Required})
 	case s.stream != nil:
 		s.deliver(frame, mcp.Required, "")
 	default:

@@ -26,11 +26,11 @@ func (*ref) Send(any) { panic("a core must not send") }
 // sink is a request by name.
 type sink struct{ name string }
 
-func (*sink) Reply([]byte)       { panic("a core must not answer") }
-func (*sink) Event([]byte)       { panic("a core must not answer") }
-func (*sink) Accepted()          { panic("a core must not answer") }
-func (*sink) Refuse(*wire.Error) { panic("a core must not answer") }
-func (*sink) Closed()            { panic("a core must not answer") }
+func (*sink) Reply([]byte)            { panic("a core must not answer") }
+func (*sink) Event([]byte, mcp.Class) { panic("a core must not answer") }
+func (*sink) Accepted()               { panic("a core must not answer") }
+func (*sink) Refuse(*wire.Error)      { panic("a core must not answer") }
+func (*sink) Closed()                 { panic("a core must not answer") }
 
 // stream is an event stream by name.
 type stream struct{ name string }
@@ -130,6 +130,10 @@ func messageText(message any) string {
 		return fmt.Sprintf("caller left %d", m.Call)
 	case *msg.StreamChanged:
 		return fmt.Sprintf("stream open=%v", m.Open)
+	case *msg.ClientAnswer:
+		return fmt.Sprintf("answer of #%d %s", m.Session, m.Frame.Bytes)
+	case *msg.AskUndeliverable:
+		return fmt.Sprintf("undeliverable to #%d: brk-%d", m.Session, m.ID)
 	}
 	return fmt.Sprintf("%T", message)
 }
@@ -289,8 +293,9 @@ func TestHistoryBounds(t *testing.T) {
 	}
 }
 
-// Progress goes to the open stream, else with the call where its transport can
-// carry it, else into the history; of an ended call nowhere.
+// Progress goes with its call where the transport can carry it, whatever else is
+// open, so that it cannot come behind the answer; else to the stream, else into
+// the history; of an ended call nowhere.
 func TestProgressRoutes(t *testing.T) {
 	m := joined(t, Config{Resumable: true})
 	m.step(m.frame(&sink{"streaming"}, ask))
@@ -301,7 +306,8 @@ func TestProgressRoutes(t *testing.T) {
 	m.expect("a transport that streams", progress(1, "p1"), "streaming: event p1")
 	m.expect("one that does not", progress(2, "p2"))
 	m.expect("open", &msg.StreamOpened{Stream: &stream{"get"}}, "slot <- stream open=true", "get: 1 p2")
-	m.expect("the stream wins", progress(1, "p3"), "get: 2 p3")
+	m.expect("the call keeps its own", progress(1, "p3"), "streaming: event p3")
+	m.expect("the stream has the rest", progress(2, "p5"), "get: 2 p5")
 	m.step(&msg.CallReply{Call: 1, Frame: []byte("R")})
 	m.expect("behind the answer", progress(1, "p4"))
 }

@@ -231,10 +231,13 @@ func TestHTTPRouting(t *testing.T) {
 		is(t, c.target, a, 200, `{"jsonrpc":"2.0","id":0,"error":{"code":-32000,"message":"Provider \"`+c.slot+`\" not connected"}}`)
 	}
 	for _, target := range []string{
-		"/", "/x", "/mcp", "/x/mcp/y", "/x/MCP", "/x/sse", "/x/messages", "//[/messages", "/%zz/anything", "/__samples_index__",
+		"/", "/x", "/mcp", "/x/mcp/y", "/x/MCP", "/x/sse", "/%zz/anything", "/__samples_index__",
 		"/.well-known/oauth-protected-resource/x/mcp", "http://elsewhere.example", "/x/%2Fmcp",
 	} {
 		is(t, target, post(b, t, target, brokertest.InitializeFrame), 404, "")
+	}
+	if a := post(b, t, "//[/messages", "{}"); a.Status != 400 {
+		t.Errorf("F-03: %d %s", a.Status, a.Body)
 	}
 	alive(t, b)
 }

@@ -1,28 +1,15 @@
 package streamable
 
 import (
-	"errors"
-	"io"
 	"mime"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"mcpbroker/actors/mcp"
 	"mcpbroker/actors/msg"
 	"mcpbroker/actors/wire"
+	"mcpbroker/egress"
 )
-
-// Header values shared by all answers; they must not be changed.
-var jsonType = []string{"application/json; charset=utf-8"}
-
-func writeJSON(w http.ResponseWriter, status int, body []byte) {
-	h := w.Header()
-	h["Content-Type"] = jsonType
-	h["Content-Length"] = []string{strconv.Itoa(len(body))}
-	w.WriteHeader(status)
-	_, _ = w.Write(body)
-}
 
 // checkVersion refuses a revision the broker does not know. An absent header is
 // fine.
@@ -31,7 +18,7 @@ func checkVersion(w http.ResponseWriter, r *http.Request) bool {
 	if len(version) == 0 || mcp.KnownRevision(version[0]) {
 		return true
 	}
-	fail(w, http.StatusBadRequest, "unsupported_protocol_version", "Unsupported MCP-Protocol-Version: "+version[0])
+	egress.Fail(w, http.StatusBadRequest, "unsupported_protocol_version", "Unsupported MCP-Protocol-Version: "+version[0])
 	return false
 }
 
@@ -43,7 +30,7 @@ func (s *Server) acceptable(w http.ResponseWriter, r *http.Request, types ...str
 	accept := strings.Join(r.Header["Accept"], ",")
 	for _, want := range types {
 		if !accepts(accept, want) {
-			fail(w, http.StatusNotAcceptable, "not_acceptable", "The Accept header must include "+strings.Join(types, " and "))
+			egress.Fail(w, http.StatusNotAcceptable, "not_acceptable", "The Accept header must include "+strings.Join(types, " and "))
 			return false
 		}
 	}
@@ -64,14 +51,14 @@ func accepts(header, want string) bool {
 
 func (s *Server) post(w http.ResponseWriter, r *http.Request, slot, principal string, e *entry) {
 	if !s.begin() {
-		writeJSON(w, http.StatusServiceUnavailable, wire.SessionClosed().Response(nil))
+		egress.WriteJSON(w, http.StatusServiceUnavailable, wire.SessionClosed().Response(nil))
 		return
 	}
 	defer s.posts.Done()
 	if !s.typed(w, r) || !s.acceptable(w, r, "application/json", "text/event-stream") {
 		return
 	}
-	body, ok := readBody(w, r, s.cfg.Limit(slot))
+	body, ok := egress.ReadBody(w, r, s.cfg.Limit(slot))
 	if !ok {
 		return
 	}
@@ -93,7 +80,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, slot, principal st
 		return
 	case opens:
 		if e, err = s.open(r.Context(), slot, principal); err != nil {
-			writeJSON(w, http.StatusServiceUnavailable, wire.SessionClosed().Response(nil))
+			egress.WriteJSON(w, http.StatusServiceUnavailable, wire.SessionClosed().Response(nil))
 			return
 		}
 		w.Header().Set(sessionHeader, e.id)
@@ -111,51 +98,20 @@ func (s *Server) typed(w http.ResponseWriter, r *http.Request) bool {
 	if name, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err == nil && name == "application/json" {
 		return true
 	}
-	fail(w, http.StatusUnsupportedMediaType, "unsupported_media_type", "The Content-Type must be application/json")
+	egress.Fail(w, http.StatusUnsupportedMediaType, "unsupported_media_type", "The Content-Type must be application/json")
 	return false
 }
 
 func failScan(w http.ResponseWriter, err error) {
-	if errors.Is(err, wire.ErrDuplicate) || errors.Is(err, wire.ErrDepth) {
-		fail(w, http.StatusBadRequest, "invalid_request", "Body is not a JSON-RPC message: "+err.Error())
+	if refusal := wire.Unscannable(err); refusal.Code == wire.CodeInvalidRequest {
+		failMessage(w, refusal)
 		return
 	}
-	fail(w, http.StatusBadRequest, "parse_error", "Body is not valid JSON")
+	egress.Fail(w, http.StatusBadRequest, "parse_error", "Body is not valid JSON")
 }
 
 func failMessage(w http.ResponseWriter, err *wire.Error) {
-	fail(w, http.StatusBadRequest, "invalid_request", err.Message)
-}
-
-// readBody reads a body of at most limit bytes (F-31).
-func readBody(w http.ResponseWriter, r *http.Request, limit int) ([]byte, bool) {
-	if r.ContentLength > int64(limit) {
-		failTooLarge(w, limit)
-		return nil, false
-	}
-	if r.ContentLength >= 0 {
-		body := make([]byte, r.ContentLength)
-		if _, err := io.ReadFull(r.Body, body); err != nil {
-			fail(w, http.StatusBadRequest, "parse_error", "Body is shorter than its Content-Length")
-			return nil, false
-		}
-		return body, true
-	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, int64(limit)+1))
-	switch {
-	case err != nil:
-		fail(w, http.StatusBadRequest, "parse_error", "Body could not be read to its end")
-		return nil, false
-	case len(body) > limit:
-		failTooLarge(w, limit)
-		return nil, false
-	}
-	return body, true
-}
-
-func failTooLarge(w http.ResponseWriter, limit int) {
-	w.Header().Set("Connection", "close")
-	fail(w, http.StatusRequestEntityTooLarge, "payload_too_large", wire.TooLarge(limit).Message)
+	egress.Fail(w, http.StatusBadRequest, "invalid_request", err.Message)
 }
 
 // exchange hands the message to its session and writes what comes of it.
@@ -164,7 +120,8 @@ func (s *Server) exchange(w http.ResponseWriter, r *http.Request, f *wire.Frame,
 	if f.Shape == wire.Array {
 		e.ref.Send(&msg.ClientBatch{Array: *f, Sink: p})
 	} else {
-		streams := f.Token.Present() && accepts(strings.Join(r.Header["Accept"], ","), "text/event-stream")
+		beside := f.Token.Present() || f.IsRequest() && s.relays(e.slot) // a message may come before the answer
+		streams := beside && accepts(strings.Join(r.Header["Accept"], ","), "text/event-stream")
 		if streams {
 			p.events = make(chan []byte, maxPostEvents)
 		}
@@ -185,9 +142,12 @@ func (s *Server) exchange(w http.ResponseWriter, r *http.Request, f *wire.Frame,
 	}
 }
 
-// maxPostEvents bounds the events that wait for one POST; newer progress is
-// dropped while it is full.
-const maxPostEvents = 64
+// What may wait for one POST: newer progress is dropped over the first bound, and
+// the room behind it is for the questions of a provider.
+const (
+	maxPostProgress = 64
+	maxPostEvents   = 2 * maxPostProgress
+)
 
 // post is the sink of one POST. Exactly one outcome is ever sent.
 type post struct {
@@ -216,7 +176,10 @@ func (p *post) Closed() {
 }
 
 // Event implements msg.Sink.
-func (p *post) Event(frame []byte) {
+func (p *post) Event(frame []byte, class mcp.Class) {
+	if class == mcp.Droppable && len(p.events) >= maxPostProgress {
+		return
+	}
 	select {
 	case p.events <- frame:
 	default:
@@ -237,6 +200,6 @@ func (p *post) finish(w http.ResponseWriter, out outcome) {
 	case out.frame == nil:
 		w.WriteHeader(out.status)
 	default:
-		writeJSON(w, out.status, out.frame)
+		egress.WriteJSON(w, out.status, out.frame)
 	}
 }

@@ -5,7 +5,6 @@ package streamable
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"net/http"
 	"sync"
@@ -14,7 +13,6 @@ import (
 
 	"mcpbroker/actors/msg"
 	"mcpbroker/actors/rt"
-	"mcpbroker/actors/wire"
 	"mcpbroker/egress"
 	"mcpbroker/egress/session"
 )
@@ -33,6 +31,10 @@ type Config struct {
 	// An error has been answered.
 	Authenticate func(w http.ResponseWriter, r *http.Request, slot string) (principal string, ok bool)
 
+	// Relays says of which slots a provider may ask the client something, beside
+	// the call it answers; nil is of none.
+	Relays func(slot string) bool
+
 	NextSession func() uint64 // process-wide session numbers
 	Trace       func() string // fresh traceparents
 }
@@ -45,6 +47,7 @@ type Server struct {
 	sessions *rt.Nursery
 	byID     sync.Map // session id to *entry
 
+	slow     atomic.Uint64
 	draining atomic.Bool
 	posts    sync.WaitGroup
 	admit    sync.RWMutex // held for writing once, to set draining
@@ -60,14 +63,17 @@ type entry struct {
 
 // New returns an endpoint without sessions.
 func New(sys *rt.System, registry msg.Ref, cfg Config) *Server {
-	return &Server{sys: sys, registry: registry, cfg: cfg, sessions: rt.NewNursery(sys, session.Kind())}
+	return &Server{sys: sys, registry: registry, cfg: cfg, sessions: rt.NewNursery(sys, session.Kind(sys))}
 }
+
+// SlowReaders counts the streams that ended because their client read too slowly.
+func (s *Server) SlowReaders() uint64 { return s.slow.Load() }
 
 // ServeSlot implements egress.SlotHandler. The checks run in the order of spec
 // 01 5.1, the origin first.
 func (s *Server) ServeSlot(w http.ResponseWriter, r *http.Request, slot string) {
-	if refusal := egress.CheckOrigin(s.cfg.Origins, r.Header["Origin"], r.URL.Path); refusal != "" {
-		fail(w, http.StatusForbidden, "invalid_origin", refusal)
+	if refusal := egress.CheckOrigin(s.cfg.Origins, r.Header["Origin"], egress.Endpoint(r)); refusal != "" {
+		egress.FailOrigin(w, refusal)
 		return
 	}
 	principal, ok := s.authenticate(w, r, slot)
@@ -91,9 +97,11 @@ func (s *Server) ServeSlot(w http.ResponseWriter, r *http.Request, slot string) 
 		}
 	default:
 		w.Header().Set("Allow", "GET, POST, DELETE")
-		fail(w, http.StatusMethodNotAllowed, "method_not_allowed", "Unsupported method: "+r.Method)
+		egress.Fail(w, http.StatusMethodNotAllowed, "method_not_allowed", "Unsupported method: "+r.Method)
 	}
 }
+
+func (s *Server) relays(slot string) bool { return s.cfg.Relays != nil && s.cfg.Relays(slot) }
 
 func (s *Server) authenticate(w http.ResponseWriter, r *http.Request, slot string) (string, bool) {
 	if s.cfg.Authenticate == nil {
@@ -119,7 +127,7 @@ func (s *Server) session(w http.ResponseWriter, r *http.Request, slot, principal
 	}
 	if e.owner != principal {
 		s.sys.Log().Warn(fmt.Sprintf(`[broker] refused a request on Streamable HTTP session "%s" of slot "%s"`, id, slot))
-		fail(w, http.StatusForbidden, "forbidden", "This session belongs to another caller. Open a session of your own.")
+		egress.FailForeign(w)
 		return nil, false
 	}
 	return e, true
@@ -131,19 +139,20 @@ func (s *Server) present(w http.ResponseWriter, r *http.Request, e *entry) bool 
 	case e != nil:
 		return true
 	case r.Header.Get(sessionHeader) == "":
-		fail(w, http.StatusBadRequest, "missing_session", "Mcp-Session-Id header is required")
+		egress.Fail(w, http.StatusBadRequest, "missing_session", "Mcp-Session-Id header is required")
 	default:
-		fail(w, http.StatusNotFound, "unknown_session", "Session not found or terminated")
+		egress.Fail(w, http.StatusNotFound, "unknown_session", "Session not found or terminated")
 	}
 	return false
 }
 
 // open starts a session owned by principal.
 func (s *Server) open(ctx context.Context, slot, principal string) (*entry, error) {
-	e := &entry{id: newSessionID(), slot: slot, owner: principal}
+	e := &entry{id: egress.NewSessionID(), slot: slot, owner: principal}
 	actor := session.NewActor(s.sys, s.registry, session.Config{
 		Slot: slot, Number: s.cfg.NextSession(),
 		MaxPending: s.cfg.MaxPending, IdleTimeout: s.cfg.IdleTimeout, Trace: s.cfg.Trace, Resumable: true,
+		Answers: s.relays(slot),
 	}, func() { s.byID.Delete(e.id) })
 	pid, err := s.sessions.Spawn(ctx, actor)
 	if err != nil {
@@ -152,13 +161,6 @@ func (s *Server) open(ctx context.Context, slot, principal string) (*entry, erro
 	e.ref = s.sys.Ref(pid)
 	s.byID.Store(e.id, e)
 	return e, nil
-}
-
-func newSessionID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 func (s *Server) delete(w http.ResponseWriter, r *http.Request, e *entry) {
@@ -203,10 +205,3 @@ func (s *Server) Stop(ctx context.Context) error {
 }
 
 const sessionHeader = "Mcp-Session-Id"
-
-// fail writes an answer of the HTTP layer.
-func fail(w http.ResponseWriter, status int, code, description string) {
-	body := append([]byte(`{"error":`), wire.AppendString(nil, code)...)
-	body = append(body, `,"error_description":`...)
-	writeJSON(w, status, append(wire.AppendString(body, description), '}'))
-}

@@ -15,25 +15,35 @@ import (
 )
 
 // client is one socket: a reader that posts frames to the session's actor, and
-// an outbox that takes what the session has to say.
+// an outbox that takes what the session has to say. The session ends first, then
+// the socket, with the close frame behind everything the session said.
 type client struct {
-	sys       *rt.System
-	conn      *wsconn.Conn
-	slot      string
-	keepAlive time.Duration
-	session   *rt.Ref
-	outbox    *rt.Outbox
-	ended     chan struct{} // closed with the session
+	server  *Server
+	sys     *rt.System
+	conn    *wsconn.Conn
+	slot    string
+	session *rt.Ref
+	outbox  *rt.Outbox
+	ended   chan struct{} // closed with the session
+
+	goodbye atomic.Pointer[farewell] // why we end the session, nil while we do not
 
 	unanswered atomic.Bool // a ping is out
-	mu         sync.Mutex  // guards timer
+	mu         sync.Mutex  // guards what follows
 	timer      *time.Timer
+	gone       bool
 }
 
-func newClient(sys *rt.System, conn *wsconn.Conn, slot string, keepAlive time.Duration) *client {
-	c := &client{sys: sys, conn: conn, slot: slot, keepAlive: keepAlive, ended: make(chan struct{})}
+// farewell is a close frame.
+type farewell struct {
+	code   int
+	reason string
+}
+
+func newClient(s *Server, conn *wsconn.Conn, slot string) *client {
+	c := &client{server: s, sys: s.sys, conn: conn, slot: slot, ended: make(chan struct{})}
 	c.outbox = rt.NewOutbox(rt.OutboxConfig{
-		Limit: OutboxBytes, Run: sys.Go,
+		Limit: OutboxBytes, Run: s.sys.Go,
 		Write:   c.write,
 		Failed:  func(error) { conn.Terminate() },
 		Overrun: c.tooSlow,
@@ -44,34 +54,35 @@ func newClient(sys *rt.System, conn *wsconn.Conn, slot string, keepAlive time.Du
 func (c *client) start(session *rt.Ref) {
 	c.session = session
 	session.Send(&msg.StreamOpened{Stream: stream{c}})
-	if c.keepAlive > 0 {
-		c.mu.Lock()
-		c.timer = time.AfterFunc(c.keepAlive, c.ping)
-		c.mu.Unlock()
-	}
+	c.startPings()
 	if c.conn.Open() != nil {
 		c.conn.Terminate()
 	}
 	go c.read()
 }
 
-// read is the one goroutine that reads the socket.
+// read is the one goroutine that reads the socket, until it is closed. What comes
+// behind a fault, or after the session's end, is not handled.
 func (c *client) read() {
+	defer c.server.remove(c)
 	credits := rt.NewCredits(FramesInFlight)
 	for {
 		data, err := c.conn.Read()
 		if err != nil {
 			if fault := wsconn.Fault(err); fault != nil {
-				c.sys.Log().Error(fmt.Sprintf(`[broker] client socket error on slot "%s": %v`, c.slot, fault))
+				c.fault(fault)
 			}
 			c.session.Send(&msg.CloseSession{})
 			return
 		}
-		if !credits.Take(c.ended) {
-			return
+		if c.goodbye.Load() == nil && credits.Take(c.ended) {
+			c.take(data, credits)
 		}
-		c.take(data, credits)
 	}
+}
+
+func (c *client) fault(err error) {
+	c.sys.Log().Error(fmt.Sprintf(`[broker] client socket error on slot "%s": %v`, c.slot, err))
 }
 
 func (c *client) take(data []byte, credit msg.Credit) {
@@ -79,8 +90,8 @@ func (c *client) take(data []byte, credit msg.Credit) {
 	switch {
 	case errors.Is(err, wire.ErrUTF8):
 		credit.Give()
-		c.sys.Log().Error(fmt.Sprintf(`[broker] client socket error on slot "%s": a message is %v`, c.slot, err))
-		c.outbox.Finish(func() { c.conn.Close(wire.CloseInvalidText, "Invalid UTF-8 in a message") })
+		c.fault(fmt.Errorf("a message is %w", err))
+		c.end(wire.CloseInvalidText, "Invalid UTF-8 in a message")
 	case err != nil:
 		credit.Give()
 		c.send(wire.Unscannable(err).Response(nil))
@@ -104,42 +115,35 @@ func (c *client) write(batch []rt.Item) error {
 	})
 }
 
+// tooSlow drops what waits. The close frame goes behind the batch that is being
+// written, if the client takes that within wsconn.WriteTimeout.
 func (c *client) tooSlow() {
+	c.server.slow.Add(1)
 	c.sys.Log().Warn(fmt.Sprintf(`[broker] a WebSocket client of slot "%s" was closed: it reads too slowly`, c.slot))
-	c.sys.Go(func() { c.conn.Close(wire.CloseTryLater, "The client reads too slowly") })
+	c.outbox.Close()
+	c.end(wire.CloseTryLater, "The client reads too slowly")
+}
+
+// end ends the session, and the socket with this close frame. The first reason
+// counts.
+func (c *client) end(code int, reason string) {
+	c.goodbye.CompareAndSwap(nil, &farewell{code, reason})
+	c.session.Send(&msg.CloseSession{})
 }
 
 // sessionEnded says goodbye once what the session had to say is written.
 func (c *client) sessionEnded() {
-	c.mu.Lock()
-	if c.timer != nil {
-		c.timer.Stop()
-	}
-	c.mu.Unlock()
+	c.stopPings()
 	close(c.ended)
-	c.outbox.Finish(func() { c.conn.Close(wire.CloseGoingAway, "The session has ended") })
-}
-
-// ping keeps proxies from closing a silent socket (F-43) and cuts a client that
-// left the previous ping unanswered.
-func (c *client) ping() {
-	select {
-	case <-c.ended:
-		return
-	default:
+	bye := c.goodbye.Load()
+	switch {
+	case bye != nil:
+	case c.server.stopping.Load():
+		bye = &farewell{wire.CloseGoingAway, stopReason}
+	default: // the socket is closed already, or the actor crashed
+		bye = &farewell{wire.CloseInternalError, "The session failed; connect again"}
 	}
-	if c.unanswered.Swap(true) {
-		c.conn.Terminate()
-		return
-	}
-	c.sys.Go(func() {
-		if c.conn.Ping() == nil {
-			c.unanswered.Store(false)
-		}
-	})
-	c.mu.Lock()
-	c.timer.Reset(c.keepAlive)
-	c.mu.Unlock()
+	c.outbox.Finish(func() { c.conn.Close(bye.code, bye.reason) })
 }
 
 // sink answers the client's frames on the socket.
@@ -149,7 +153,7 @@ type sink struct{ c *client }
 func (s sink) Reply(frame []byte) { s.c.send(frame) }
 
 // Event implements msg.Sink; the stream is always open, so it is never used.
-func (s sink) Event(frame []byte) { s.c.send(frame) }
+func (s sink) Event(frame []byte, _ mcp.Class) { s.c.send(frame) }
 
 // Accepted implements msg.Sink.
 func (s sink) Accepted() {}
@@ -159,14 +163,3 @@ func (s sink) Refuse(err *wire.Error) { s.c.send(err.Response(nil)) }
 
 // Closed implements msg.Sink: the close frame says it.
 func (s sink) Closed() {}
-
-// stream carries what the client did not ask for, on the same socket.
-type stream struct{ c *client }
-
-// Event implements msg.Stream.
-func (s stream) Event(_ uint64, frame []byte, class mcp.Class, key string) bool {
-	return s.c.outbox.Push(rt.Item{Frame: frame, Class: class, Key: key})
-}
-
-// End implements msg.Stream: the session ends with its socket.
-func (s stream) End() {}

@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"mcpbroker/actors/msg"
@@ -27,6 +29,10 @@ type Config struct {
 	KeepAlive  time.Duration         // between pings; 0 is off
 	MaxPending int                   // requests in flight of one client
 
+	// Relays says of which slots a provider may ask the client something; nil is
+	// of none.
+	Relays func(slot string) bool
+
 	NextSession func() uint64
 	Trace       func() string
 }
@@ -37,39 +43,113 @@ type Server struct {
 	registry msg.Ref
 	cfg      Config
 	sessions *rt.Nursery
+	stopping atomic.Bool
+	slow     atomic.Uint64
+
+	mu      sync.Mutex // guards clients, and the setting of stopping
+	clients map[*client]struct{}
+	reading sync.WaitGroup // clients whose socket is open
 }
 
 // New returns a server without clients.
 func New(sys *rt.System, registry msg.Ref, cfg Config) *Server {
-	return &Server{sys, registry, cfg, rt.NewNursery(sys, session.Kind())}
+	return &Server{
+		sys: sys, registry: registry, cfg: cfg,
+		sessions: rt.NewNursery(sys, session.Kind(sys)), clients: map[*client]struct{}{},
+	}
 }
+
+// SlowReaders counts the clients that were closed because they read too slowly.
+func (s *Server) SlowReaders() uint64 { return s.slow.Load() }
 
 // Serve completes the upgrade of a client. accepted is called in between, for the
 // connect line.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, slot string, accepted func()) {
 	conn, err := wsconn.Accept(w, r, s.cfg.Limit(slot))
 	if err != nil {
-		s.sys.Log().Warn(fmt.Sprintf(`[broker] ws upgrade REFUSED slot="%s": %v`, slot, err))
+		s.sys.Log().Warn(fmt.Sprintf(`[broker] ws upgrade REFUSED path="%s": %v`, r.RequestURI, err))
 		return
 	}
 	accepted()
-	c := newClient(s.sys, conn, slot, s.cfg.KeepAlive)
+	c := newClient(s, conn, slot)
+	if !s.add(c) {
+		s.turnAway(conn, rt.ErrStopped)
+		return
+	}
 	actor := session.NewActor(s.sys, s.registry, session.Config{
 		Slot: slot, Number: s.cfg.NextSession(), MaxPending: s.cfg.MaxPending,
 		Trace: s.cfg.Trace, Advice: wire.AdviceSocket,
+		Answers: s.cfg.Relays != nil && s.cfg.Relays(slot),
 	}, c.sessionEnded)
 	pid, err := s.sessions.Spawn(r.Context(), actor)
 	if err != nil {
-		_ = conn.Open()
-		go conn.Close(wire.CloseTryLater, err.Error())
+		s.remove(c)
+		s.turnAway(conn, err)
 		return
 	}
 	c.start(s.sys.Ref(pid))
 }
 
-// Stop says goodbye to every client with 1001 and waits until they are gone, or
-// ctx ends and they are cut.
-func (s *Server) Stop(ctx context.Context) error {
+// turnAway closes a client whose session could not be opened.
+func (s *Server) turnAway(conn *wsconn.Conn, err error) {
+	code, reason := wire.CloseTryLater, err.Error()
+	if s.stopping.Load() {
+		code, reason = wire.CloseGoingAway, stopReason
+	}
+	_ = conn.Open()
+	s.sys.Go(func() { conn.Close(code, reason) })
+}
+
+const stopReason = "The broker is stopping"
+
+// add counts a client among those a stop waits for; false once the broker stops.
+func (s *Server) add(c *client) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopping.Load() {
+		return false
+	}
+	s.clients[c] = struct{}{}
+	s.reading.Add(1)
+	return true
+}
+
+func (s *Server) remove(c *client) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.clients, c)
+	s.reading.Done()
+}
+
+// EndSessions takes no more clients and ends the sessions of those there are.
+// Their sockets are closed with 1001 behind what the sessions said.
+func (s *Server) EndSessions(ctx context.Context) error {
+	s.mu.Lock()
+	s.stopping.Store(true)
+	s.mu.Unlock()
 	s.sessions.Tell(&msg.CloseSession{})
 	return s.sessions.Stop(ctx)
+}
+
+// Stop says goodbye to every client with 1001 and waits until their sockets are
+// closed, or ctx ends and they are cut.
+func (s *Server) Stop(ctx context.Context) error {
+	err := s.EndSessions(ctx)
+	closed := make(chan struct{})
+	go func() { s.reading.Wait(); close(closed) }()
+	select {
+	case <-closed:
+	case <-ctx.Done():
+		s.cut()
+		<-closed
+	}
+	return err
+}
+
+func (s *Server) cut() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.clients {
+		s.sys.Go(c.conn.Terminate)
+	}
 }

@@ -47,7 +47,9 @@ func (d *dedicated) Step(now time.Time, message any) []Effect {
 	case *msg.Ponged:
 		d.ponged(m)
 	case *msg.CloseSocket:
+		// Who waits for this provider is told now, not when it has said goodbye.
 		d.close(m.Code, m.Reason)
+		d.release()
 	case *msg.SocketClosed:
 		if m.Fault != nil {
 			d.log(slog.LevelError, `[broker] provider "%s" socket error: %v`, d.slot, m.Fault)

@@ -66,7 +66,9 @@ func (x *multiplexed) Step(now time.Time, message any) []Effect {
 	case *msg.Ponged:
 		x.ponged(m)
 	case *msg.CloseSocket:
+		// Who waits for this provider is told now, not when it has said goodbye.
 		x.close(m.Code, m.Reason)
+		x.release()
 	case *msg.SocketClosed:
 		if m.Fault != nil {
 			x.fault(m.Fault)

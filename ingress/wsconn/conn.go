@@ -103,8 +103,12 @@ func (c *Conn) Close(code int, reason string) {
 	c.Terminate()
 }
 
-// Terminate cuts the connection: the peer sees 1006.
-func (c *Conn) Terminate() { _ = c.ws.CloseNow() }
+// Terminate cuts the connection: the peer sees 1006. A Close that is waiting for
+// the peer's close frame ends too; the library's own CloseNow would wait for it.
+func (c *Conn) Terminate() {
+	_ = c.cork.Conn.Close()
+	_ = c.ws.CloseNow()
+}
 
 // Fault returns err if it names a violation of the protocol, nil if it is an
 // ordinary end: a close frame, a lost connection, our own closing.

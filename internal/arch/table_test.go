@@ -37,10 +37,15 @@ var imports = map[string][]string{
 	"ingress/loopback": with(onRT, "ingress/wsconn"),
 
 	// The client side knows neither ingress nor the actors behind the registry.
-	"egress":            onRT,
-	"egress/session":    onRT,
-	"egress/streamable": with(onRT, "egress", "egress/session"),
-	"egress/wsclient":   with(onRT, "egress/session", "ingress/wsconn"),
+	"egress":             onRT,
+	"egress/session":     onRT,
+	"egress/eventstream": onRT,
+	"egress/streamable":  with(onRT, "egress", "egress/session", "egress/eventstream"),
+	"egress/sse":         with(onRT, "egress", "egress/session", "egress/eventstream"),
+	"egress/static":      {"actors/wire", "egress"},
+	"egress/wsclient":    with(onRT, "egress/session", "ingress/wsconn"),
+	"egress/stdio":       with(onRT, "egress/session"),
+	"egress/bridge":      onMCP, // a client of brokers, in a process of its own
 
 	// The ends: no part of the broker.
 	"config":   nil,
@@ -49,8 +54,8 @@ var imports = map[string][]string{
 	// The root wires everything together; config reaches it and cmd only, and
 	// the harness that stands in for cmd in tests.
 	".": with(onRT, "actors/registry", "actors/slot", "config", "provider", "ingress", "ingress/socket",
-		"ingress/loopback", "egress", "egress/streamable", "egress/wsclient"),
-	"cmd/broker": {".", "config", "provider", "scenarios"},
+		"ingress/loopback", "egress", "egress/streamable", "egress/sse", "egress/wsclient", "egress/stdio", "egress/static"),
+	"cmd/broker": {".", "config", "egress/bridge", "provider", "scenarios"},
 	"brokertest": {".", "actors/msg", "actors/wire", "provider"},
 	// Scenarios look at a broker from outside; actors/msg describes its slots.
 	"scenarios":       {".", "actors/msg", "provider"},
@@ -74,6 +79,9 @@ var externals = map[string][]string{
 var testExternals = []string{
 	"github.com/google/go-cmp/cmp",
 	"github.com/google/go-cmp/cmp/cmpopts",
+	"github.com/mark3labs/mcp-go/client",
+	"github.com/mark3labs/mcp-go/client/transport",
+	"github.com/mark3labs/mcp-go/mcp",
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc",
 	"github.com/modelcontextprotocol/go-sdk/mcp",
 	"go.uber.org/goleak",

@@ -1,0 +1,71 @@
+package sse_test
+
+import (
+	"regexp"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"mcpbroker"
+	"mcpbroker/brokertest"
+	"mcpbroker/config"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func equal(t testing.TB, what, got, want string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s:\n got %s\nwant %s", what, got, want)
+	}
+}
+
+// is compares a whole answer.
+func is(t testing.TB, what string, a brokertest.Answer, status int, body string) {
+	t.Helper()
+	if a.Status != status || a.Body != body {
+		t.Errorf("%s:\n got %d %s\nwant %d %s", what, a.Status, a.Body, status, body)
+	}
+}
+
+// configured starts a broker whose configuration is changed in place.
+func configured(t testing.TB, change func(*config.Config)) *brokertest.Broker {
+	t.Helper()
+	c := config.Default()
+	c.Host, c.Port = "127.0.0.1", 0
+	change(c)
+	return brokertest.Start(t, brokertest.Options{Configure: []mcpbroker.Option{mcpbroker.WithConfig(c)}})
+}
+
+// served starts a broker with a provider and a client on slot "s".
+func served(t testing.TB, change ...mcpbroker.Option) (*brokertest.Broker, *brokertest.Socket, *brokertest.SSE) {
+	t.Helper()
+	b := brokertest.Start(t, brokertest.Options{Configure: change})
+	p := b.Dedicated(t, "s")
+	c := b.DialSSE(t, "s")
+	b.Sessions(t, "s", 1)
+	return b, p, c
+}
+
+var freshTrace = regexp.MustCompile(`00-[0-9a-f]{32}-[0-9a-f]{16}-01`)
+
+// stable shows the trace context the broker made as $TRACE.
+func stable(frame string) string { return freshTrace.ReplaceAllString(frame, "$$TRACE") }
+
+// request is what the provider sees of a call of method m.
+func request(id string) string {
+	return `{"jsonrpc":"2.0","id":"` + id + `","method":"m","params":{"_meta":{"traceparent":"$TRACE"}}}`
+}
+
+// works proves that the session is served.
+func works(t testing.TB, p brokertest.Provider, c *brokertest.SSE) {
+	t.Helper()
+	c.Send(`{"jsonrpc":"2.0","id":"fence","method":"m"}`)
+	brokertest.Respond(p, p.Receive(), "{}")
+	equal(t, "fence", c.Receive(), `{"jsonrpc":"2.0","id":"fence","result":{}}`)
+}
+
+// failure is the body of a refused request; description is JSON without quotes.
+func failure(code, description string) string {
+	return `{"error":"` + code + `","error_description":"` + description + `"}`
+}

@@ -1,0 +1,119 @@
+// Package stdio serves the process that started the broker, a host, over the
+// broker's standard input and output: newline-delimited JSON-RPC both ways, no
+// session header, no initialize required (spec 01 5.7).
+package stdio
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"mcpbroker/actors/msg"
+	"mcpbroker/actors/rt"
+	"mcpbroker/actors/wire"
+	"mcpbroker/egress/session"
+)
+
+// Bounds of one bridge.
+const (
+	FramesInFlight = 64              // messages read and not yet taken by the session
+	OutboxBytes    = 32 << 20        // messages that wait to be written
+	Grace          = 5 * time.Second // for answers owed to a host that has ended
+	FlushTimeout   = time.Second     // for a host that does not read its last answers
+)
+
+// Config of the bridges.
+type Config struct {
+	Limit      func(slot string) int  // largest message in bytes
+	MaxPending int                    // requests in flight of one host
+	Relays     func(slot string) bool // the slot relays requests of its provider; nil is never
+
+	NextSession func() uint64
+	Trace       func() string
+}
+
+// Server holds the bridges of a broker; there is mostly one.
+type Server struct {
+	sys      *rt.System
+	registry msg.Ref
+	cfg      Config
+	sessions *rt.Nursery
+
+	slow atomic.Uint64
+
+	mu      sync.Mutex
+	bridges map[*bridge]struct{}
+	stopped bool
+}
+
+// New returns a server without bridges.
+func New(sys *rt.System, registry msg.Ref, cfg Config) *Server {
+	return &Server{
+		sys: sys, registry: registry, cfg: cfg,
+		sessions: rt.NewNursery(sys, session.Kind(sys)), bridges: map[*bridge]struct{}{},
+	}
+}
+
+// Serve connects a host to a slot. ctx bounds the start only. The channel is
+// closed once the bridge has ended: in has ended and the answers owed are written,
+// or out has failed, or the broker stops. A Read or Write that blocks then is left
+// behind; it ends with in and out, which the caller owns.
+func (s *Server) Serve(ctx context.Context, slot string, in io.Reader, out io.Writer) (<-chan struct{}, error) {
+	limit := s.cfg.Limit(slot)
+	b := newBridge(s, slot, limit, wire.NewLineReader(in, limit), out)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped {
+		return nil, rt.ErrStopped
+	}
+	if _, err := b.session(ctx); err != nil {
+		return nil, err
+	}
+	s.bridges[b] = struct{}{}
+	go b.read()
+	return b.done, nil
+}
+
+// spawn starts a session. A host is never anything but one client of its slot.
+func (s *Server) spawn(ctx context.Context, slot string, gone func()) (*rt.Ref, error) {
+	actor := session.NewActor(s.sys, s.registry, session.Config{
+		Slot: slot, Number: s.cfg.NextSession(), MaxPending: s.cfg.MaxPending, Trace: s.cfg.Trace,
+		Advice: wire.AdviceStdio, Answers: s.cfg.Relays != nil && s.cfg.Relays(slot),
+	}, gone)
+	pid, err := s.sessions.Spawn(ctx, actor)
+	if err != nil {
+		return nil, fmt.Errorf("open a session on slot %q: %w", slot, err)
+	}
+	return s.sys.Ref(pid), nil
+}
+
+// SlowReaders counts the hosts that were closed because they read too slowly.
+func (s *Server) SlowReaders() uint64 { return s.slow.Load() }
+
+func (s *Server) forget(b *bridge) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.bridges, b)
+}
+
+// Stop ends every bridge. Answers owed may come until ctx ends; what is in flight
+// then is answered with an error.
+func (s *Server) Stop(ctx context.Context) error {
+	s.mu.Lock()
+	s.stopped = true
+	var living []*bridge
+	for b := range s.bridges {
+		living = append(living, b)
+	}
+	s.mu.Unlock()
+	for _, b := range living {
+		go b.finish(ctx)
+	}
+	for _, b := range living {
+		<-b.done
+	}
+	return s.sessions.Stop(context.WithoutCancel(ctx))
+}
