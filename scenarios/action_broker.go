@@ -10,6 +10,9 @@ import (
 	"mcpbroker/actors/msg"
 )
 
+// stdioKey is the key of a broker that serves the process that started it.
+const stdioKey = "stdioProvider"
+
 type brokerAction struct {
 	What     string         `step:"broker,required"`
 	Config   map[string]any `step:"config"`
@@ -36,6 +39,9 @@ func (a *brokerAction) check(c *checker) {
 		c.embedded = a.Embedded
 	}
 	c.started, c.running = c.started || starts, starts
+	if starts && (a.Config != nil || a.What == "start") {
+		c.hosted, _ = a.Config[stdioKey].(string)
+	}
 	a.checkConfig(c, starts)
 }
 

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 )
@@ -56,26 +57,80 @@ func (e *expectation) String() string {
 }
 
 type sessionAction struct {
-	ID   string `step:"session,required"`
-	Slot string `step:"slot,required"`
+	ID        string `step:"session,required"`
+	Slot      string `step:"slot,required"`
+	Transport string `step:"transport"`
+	As        string `step:"as"`
 	expectation
 }
 
 func (a *sessionAction) check(c *checker) {
 	c.needBroker("session")
 	a.expectation.check(c)
-	c.declare(nameClient, a.ID)
+	if a.Transport == "" {
+		a.Transport = "http"
+	}
+	c.oneOf("transport", a.Transport, "http", "sse", "ws", "stdio")
+	if a.As != "" {
+		if a.given() {
+			c.fail("as", `a session with "as" is not waited for: put what it must come to into its "await"`)
+		}
+		c.declare(nameCall, a.As)
+	}
+	c.declareSession(a)
 }
 
 func (a *sessionAction) run(r *runner) error {
 	ctx, cancel := r.within(0)
 	defer cancel()
 	if old := r.clients[a.ID]; old != nil {
-		old.close()
+		old.link.cut()
 	}
-	cl := newClient(r.url() + "/" + url.PathEscape(a.Slot) + "/mcp")
+	cl, err := r.newClient(a)
+	if err != nil {
+		return err
+	}
 	r.clients[a.ID] = cl
-	return a.judge(cl.initialize(ctx))
+	if err := cl.link.open(ctx, r.life, cl); err != nil {
+		return a.judge(outcome{err: err})
+	}
+	if a.As == "" {
+		return a.judge(cl.initialize(ctx))
+	}
+	r.inBackground(a.As, cl.initialize)
+	return nil
+}
+
+// newClient returns a client that has not connected yet.
+func (r *runner) newClient(a *sessionAction) (*client, error) {
+	slot := url.PathEscape(a.Slot)
+	switch a.Transport {
+	case "sse":
+		return newClient(a.ID, newSSELink(r.url()+"/"+slot+"/sse")), nil
+	case "ws":
+		v := &valve{}
+		cl := newClient(a.ID, &wsLink{socket{url: r.socketURL("/" + slot), client: v.client()}})
+		cl.valve = v
+		return cl, nil
+	case "stdio":
+		if b, ok := r.broker.(*child); ok && b.pipes != nil {
+			return newClient(a.ID, &stdioLink{process: b}), nil
+		}
+		link, err := startBridge(r.binary, a.Slot, r.url(), func(line string) { r.out.event(a.ID + ": " + line) })
+		if err != nil {
+			return nil, fmt.Errorf("start the bridge %s: %w", r.binary, err)
+		}
+		return newClient(a.ID, link), nil
+	}
+	return newClient(a.ID, newHTTPLink(r.url()+"/"+slot+"/mcp")), nil
+}
+
+// inBackground lets a call go on while the script does; its answer is awaited
+// under name.
+func (r *runner) inBackground(name string, call func(context.Context) outcome) {
+	answered := make(chan outcome, 1)
+	r.calls[name] = answered
+	r.background.Go(func() { answered <- call(r.life) })
 }
 
 type callAction struct {
@@ -128,9 +183,7 @@ func (a *callAction) run(r *runner) error {
 		}
 		return a.judge(o)
 	}
-	answered := make(chan outcome, 1)
-	r.calls[a.As] = answered
-	r.background.Go(func() { answered <- cl.call(r.life, method, params, a.Progress) })
+	r.inBackground(a.As, func(ctx context.Context) outcome { return cl.call(ctx, method, params, a.Progress) })
 	return nil
 }
 
@@ -155,4 +208,50 @@ func (a *awaitAction) run(r *runner) error {
 	case <-ctx.Done():
 		return missed(ctx, a.String())
 	}
+}
+
+type expectMessage struct {
+	ID       string `step:"expect_message,required"`
+	Method   string `step:"method"`
+	Frame    string `step:"frame"`
+	Contains words  `step:"contains"`
+	Within   span   `step:"within"`
+}
+
+func (a *expectMessage) check(c *checker) { c.use(nameClient, "expect_message", a.ID) }
+
+func (a *expectMessage) run(r *runner) error {
+	ctx, cancel := r.within(a.Within)
+	defer cancel()
+	f, err := r.hear(ctx, a.ID)
+	if err != nil {
+		return err
+	}
+	return judgeFrame(f, a.Method, a.Frame, a.Contains)
+}
+
+// hear takes the next message for a session that answers none of its requests.
+func (r *runner) hear(ctx context.Context, id string) (frame, error) {
+	cl := r.clients[id]
+	if err := cl.link.listen(ctx, r.life, cl); err != nil {
+		return frame{}, err
+	}
+	f, err := cl.messages.take(ctx)
+	if err != nil {
+		return frame{}, missed(ctx, "a message for "+id)
+	}
+	return f, nil
+}
+
+// judgeFrame compares a message with what a step says of it.
+func judgeFrame(f frame, method, text string, contains words) error {
+	switch {
+	case text != "" && f.text != text:
+		return unmet(text, f.text)
+	case method != "" && f.method != method:
+		return unmet("method "+method, f.text)
+	case !containsAll(f.text, contains):
+		return unmet(fmt.Sprintf("a message with %q", contains), f.text)
+	}
+	return nil
 }

@@ -16,22 +16,6 @@ func (a *expectOpen) run(r *runner) error {
 	return r.opened(r.peers[a.ID], a.Within)
 }
 
-type expectClose struct {
-	ID     string `step:"expect_close,required"`
-	Code   int    `step:"code,required"`
-	Reason string `step:"reason"`
-	Within span   `step:"within"`
-}
-
-func (a *expectClose) check(c *checker) { c.use(namePeer, "expect_close", a.ID) }
-
-func (a *expectClose) run(r *runner) error {
-	want := event{eventClosed, a.Code, a.Reason}
-	return r.nextEvent(r.peers[a.ID], a.Within, want.String(), func(e event) bool {
-		return e.kind == eventClosed && e.code == a.Code && (a.Reason == "" || e.text == a.Reason)
-	})
-}
-
 type expectRefusal struct {
 	ID       string `step:"expect_refusal,required"`
 	Code     int    `step:"code,required"`
@@ -43,7 +27,7 @@ func (a *expectRefusal) check(c *checker) { c.use(namePeer, "expect_refusal", a.
 
 func (a *expectRefusal) run(r *runner) error {
 	want := fmt.Sprintf("refused %d containing %q", a.Code, a.Contains)
-	return r.nextEvent(r.peers[a.ID], a.Within, want, func(e event) bool {
+	return r.nextEvent(a.ID, &r.peers[a.ID].events, a.Within, want, func(e event) bool {
 		return e.kind == eventRefused && e.code == a.Code && containsAll(e.text, a.Contains)
 	})
 }

@@ -37,6 +37,9 @@ func (a *connectAction) check(c *checker) {
 	if a.Tunnel != "" && a.Transport != "multiplex" {
 		c.fail("tunnel", `"tunnel" belongs to transport = "multiplex"`)
 	}
+	if c.names[nameClient][a.ID] {
+		c.fail("connect", "%q is a session already: use another name", a.ID)
+	}
 	if c.names[namePeer][a.ID] {
 		c.fail("connect", `peer %q exists already: use reconnect = %[1]q, or another name`, a.ID)
 	}
@@ -48,7 +51,7 @@ func (a *connectAction) run(r *runner) error {
 	switch a.Transport {
 	case "raw":
 		p.valve = &valve{}
-		p.link = &rawLink{url: r.socketURL(a.Path), client: p.valve.client()}
+		p.link = &rawLink{socket{url: r.socketURL(a.Path), client: p.valve.client()}}
 	case "multiplex":
 		t := r.tunnel(a)
 		p.valve = t.valve
@@ -92,7 +95,7 @@ func (r *runner) opens(p *peer) error {
 // opened waits until p is open and the broker has decided about its claim. What
 // it decided is for later steps.
 func (r *runner) opened(p *peer, within span) error {
-	err := r.nextEvent(p, within, string(eventOpen), func(e event) bool { return e.kind == eventOpen })
+	err := r.nextEvent(p.id, &p.events, within, string(eventOpen), func(e event) bool { return e.kind == eventOpen })
 	if err != nil || !p.link.answersPings() {
 		return err
 	}
@@ -101,50 +104,6 @@ func (r *runner) opened(p *peer, within span) error {
 	if err := p.settle(ctx); err != nil {
 		return missed(ctx, p.id+": a decision of the broker")
 	}
-	return nil
-}
-
-type closeAction struct {
-	ID     string `step:"close,required"`
-	Code   int    `step:"code"`
-	Reason string `step:"reason"`
-}
-
-func (a *closeAction) check(c *checker) {
-	c.use(namePeer, "close", a.ID)
-	if a.Code == 0 {
-		a.Code = 1000
-	}
-	if a.Code < 1000 || a.Code > 4999 {
-		c.fail("code", `"code" must be a WebSocket close code from 1000 to 4999`)
-	}
-}
-
-func (a *closeAction) run(r *runner) error {
-	p := r.peers[a.ID]
-	p.link.close(a.Code, a.Reason)
-	return r.nextEvent(p, 0, string(eventClosed), func(e event) bool { return e.kind == eventClosed })
-}
-
-type silenceAction struct {
-	ID string `step:"silence,required"`
-}
-
-func (a *silenceAction) check(c *checker) { c.use(namePeer, "silence", a.ID) }
-
-func (a *silenceAction) run(r *runner) error {
-	r.peers[a.ID].valve.silence()
-	return nil
-}
-
-type resumeAction struct {
-	ID string `step:"resume,required"`
-}
-
-func (a *resumeAction) check(c *checker) { c.use(namePeer, "resume", a.ID) }
-
-func (a *resumeAction) run(r *runner) error {
-	r.peers[a.ID].valve.resume()
 	return nil
 }
 
@@ -207,14 +166,10 @@ func (a *receiveAction) run(r *runner) error {
 	if err != nil {
 		return missed(ctx, "a message for "+a.ID)
 	}
-	switch {
-	case a.Frame != "" && f.text != a.Frame:
-		return unmet(a.Frame, f.text)
-	case a.Method != "" && f.method != a.Method:
-		return unmet("method "+a.Method, f.text)
-	case !containsAll(f.text, a.Contains):
-		return unmet(fmt.Sprintf("a message with %q", a.Contains), f.text)
-	case a.As != "" && (f.method == "" || len(f.id) == 0):
+	if err := judgeFrame(f, a.Method, a.Frame, a.Contains); err != nil {
+		return err
+	}
+	if a.As != "" && (f.method == "" || len(f.id) == 0) {
 		return unmet("a request", f.text)
 	}
 	if a.As != "" {
@@ -224,16 +179,22 @@ func (a *receiveAction) run(r *runner) error {
 }
 
 type answerAction struct {
-	Name string `step:"answer,required"`
-	Text string `step:"text"`
+	Name   string         `step:"answer,required"`
+	Text   string         `step:"text"`
+	Result map[string]any `step:"result"`
 }
 
-func (a *answerAction) check(c *checker) { c.use(nameRequest, "answer", a.Name) }
+func (a *answerAction) check(c *checker) {
+	c.use(nameRequest, "answer", a.Name)
+	if a.Text != "" && a.Result != nil {
+		c.fail("result", `"text" is of the result of a tool and "result" is the whole of any: give one of them`)
+	}
+}
 
 func (a *answerAction) run(r *runner) error {
 	ctx, cancel := r.within(0)
 	defer cancel()
-	return r.requests[a.Name].answer(ctx, a.Text)
+	return r.requests[a.Name].answer(ctx, a.Result, a.Text)
 }
 
 type reportAction struct {

@@ -14,8 +14,8 @@ import (
 // Every built-in scenario passes against the real broker.
 func TestBuiltins(t *testing.T) {
 	list := Builtins()
-	if len(list) != 6 {
-		t.Errorf("%d built-in scenarios, want 6", len(list))
+	if len(list) != 10 {
+		t.Errorf("%d built-in scenarios, want 10", len(list))
 	}
 	for _, b := range list {
 		t.Run(b.Name, func(t *testing.T) {

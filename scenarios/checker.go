@@ -24,6 +24,8 @@ type checker struct {
 	running  bool // and no later one has ended it
 	embedded bool
 	names    map[nameKind]map[string]bool
+	sessions map[string]string // transports of the sessions
+	hosted   string            // slot behind the broker's standard input and output
 	configs  []placedConfig
 }
 
@@ -45,7 +47,7 @@ func (k nameKind) introducedBy() string {
 	case nameClient:
 		return `"session"`
 	case nameCall:
-		return `a "call" with "as"`
+		return `a "call" or a "session" with "as"`
 	case nameRequest:
 		return `a "receive" with "as"`
 	}
@@ -55,7 +57,8 @@ func (k nameKind) introducedBy() string {
 func newChecker(file string, p *places) *checker {
 	return &checker{
 		file: file, places: p,
-		names: map[nameKind]map[string]bool{namePeer: {}, nameClient: {}, nameCall: {}, nameRequest: {}},
+		sessions: map[string]string{},
+		names:    map[nameKind]map[string]bool{namePeer: {}, nameClient: {}, nameCall: {}, nameRequest: {}},
 	}
 }
 
@@ -78,6 +81,44 @@ func (c *checker) use(kind nameKind, key, name string) {
 // declare introduces name.
 func (c *checker) declare(kind nameKind, name string) { c.names[kind][name] = true }
 
+// declareSession introduces the name of a session.
+func (c *checker) declareSession(a *sessionAction) {
+	if c.names[namePeer][a.ID] {
+		c.fail("session", "%q is a provider already: use another name", a.ID)
+	}
+	if a.Transport == "stdio" && c.hosted != "" && a.Slot != c.hosted {
+		c.fail("slot", "the broker's standard input and output lead to slot %q (%s)", c.hosted, stdioKey)
+	}
+	c.declare(nameClient, a.ID)
+	c.sessions[a.ID] = a.Transport
+}
+
+// closeSession: with its standard input the broker ends.
+func (c *checker) closeSession(id string) {
+	if c.sessions[id] == "stdio" && c.hosted != "" {
+		c.running = false
+	}
+}
+
+// useEnd checks that an earlier step has introduced a provider or a session of
+// this name, and reports which.
+func (c *checker) useEnd(key, name string) (session bool) {
+	if c.names[nameClient][name] {
+		return true
+	}
+	if !c.names[namePeer][name] {
+		c.fail(key, `unknown provider or session %q: no earlier step introduces it with "connect" or "session"`, name)
+	}
+	return false
+}
+
+// useSocket is useEnd for what only a socket has.
+func (c *checker) useSocket(key, name string) {
+	if c.useEnd(key, name) && c.sessions[name] != "ws" {
+		c.fail(key, `%q is for providers and for sessions with transport = "ws"`, key)
+	}
+}
+
 // declareAnyway introduces the names of a step that was refused, so that one
 // mistake is reported once.
 func (c *checker) declareAnyway(action string, table map[string]any) {
@@ -91,6 +132,8 @@ func (c *checker) declareAnyway(action string, table map[string]any) {
 		c.declare(namePeer, text("connect"))
 	case "session":
 		c.declare(nameClient, text("session"))
+		c.sessions[text("session")] = text("transport")
+		c.declare(nameCall, text("as"))
 	case "call":
 		c.declare(nameCall, text("as"))
 	case "receive":

@@ -28,12 +28,20 @@ type instance interface {
 	exited() <-chan struct{}
 }
 
-// child is a broker in a process of its own.
+// child is a process of its own: a broker, or a bridge to one.
 type child struct {
 	cmd      *exec.Cmd
+	pipes    *pipes // nil unless a host talks to it
 	done     chan struct{}
 	err      error // of Wait; valid once done is closed
 	expected atomic.Bool
+}
+
+// pipes are the far ends of a process's standard input and output. Output can be
+// read to its end after the process has ended.
+type pipes struct {
+	in, out *os.File
+	taken   atomic.Bool // by a session, which closes out
 }
 
 // errEnded is a broker that ended without having been told to.
@@ -42,29 +50,24 @@ var errEnded = errors.New("the broker ended by itself")
 // outputDelay bounds the wait for the rest of a process's output.
 const outputDelay = 2 * time.Second
 
-// startChild runs the binary and returns once the broker accepts connections.
-// Output goes to log line by line; unexpected is called if it ends by itself.
-func startChild(ctx context.Context, binary, file string, log *feed[string], show func(string), unexpected func(error)) (*child, error) {
+// startChild runs the binary and returns once the broker accepts connections. Its
+// log goes to log line by line; unexpected is called if it ends by itself. With
+// host its standard input and output are left to a session.
+func startChild(ctx context.Context, binary, file string, host bool, log *feed[string], show func(string), unexpected func(error)) (*child, error) {
 	out := &lineWriter{line: func(s string) { log.add(s); show(s) }}
-	c := &child{cmd: exec.Command(binary, "run", file), done: make(chan struct{})}
-	c.cmd.Dir = filepath.Dir(file)
-	c.cmd.Env = cleanEnviron()
-	c.cmd.Stdout, c.cmd.Stderr = out, out
-	c.cmd.WaitDelay = outputDelay
-	ownGroup(c.cmd)
+	cmd := exec.Command(binary, "run", file)
+	cmd.Dir = filepath.Dir(file)
+	cmd.Env = cleanEnviron()
+	cmd.Stderr = out
+	if !host {
+		cmd.Stdout = out
+	}
 	from := log.len()
-	if err := c.cmd.Start(); err != nil {
+	c, err := launch(cmd, host, out.flush, unexpected)
+	if err != nil {
 		return nil, fmt.Errorf("start the broker %s: %w", binary, err)
 	}
-	go func() {
-		c.err = c.cmd.Wait()
-		out.flush()
-		close(c.done)
-		if !c.expected.Load() {
-			unexpected(fmt.Errorf("%w: %s", errEnded, c.cmd.ProcessState))
-		}
-	}()
-	_, err := log.find(ctx, from, func(line string) bool {
+	_, err = log.find(ctx, from, func(line string) bool {
 		return strings.HasPrefix(line, "[mcp-broker] ") && strings.Contains(line, " started on ")
 	})
 	if err != nil {
@@ -72,6 +75,73 @@ func startChild(ctx context.Context, binary, file string, log *feed[string], sho
 		return nil, err
 	}
 	return c, nil
+}
+
+// launch starts a process; flush is called once it has ended and its output has
+// been taken.
+func launch(cmd *exec.Cmd, host bool, flush func(), unexpected func(error)) (*child, error) {
+	c := &child{cmd: cmd, done: make(chan struct{})}
+	cmd.WaitDelay = outputDelay
+	ownGroup(cmd)
+	if err := c.start(host); err != nil {
+		return nil, err
+	}
+	go func() {
+		c.err = cmd.Wait()
+		flush()
+		if c.pipes != nil {
+			_ = c.pipes.in.Close()
+			if c.pipes.taken.CompareAndSwap(false, true) {
+				_ = c.pipes.out.Close()
+			}
+		}
+		close(c.done)
+		if !c.expected.Load() {
+			unexpected(fmt.Errorf("%w: %s", errEnded, cmd.ProcessState))
+		}
+	}()
+	return c, nil
+}
+
+func (c *child) start(host bool) error {
+	if !host {
+		return c.cmd.Start()
+	}
+	inside, in, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer inside.Close()
+	out, outside, err := os.Pipe()
+	if err != nil {
+		_ = in.Close()
+		return err
+	}
+	defer outside.Close()
+	c.cmd.Stdin, c.cmd.Stdout = inside, outside
+	if err := c.cmd.Start(); err != nil {
+		_, _ = in.Close(), out.Close()
+		return err
+	}
+	c.pipes = &pipes{in: in, out: out}
+	return nil
+}
+
+// endInput closes the standard input and waits for the process, which has to end
+// with it, in order.
+func (c *child) endInput(ctx context.Context) error {
+	c.expected.Store(true)
+	_ = c.pipes.in.Close()
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		c.kill()
+		return fmt.Errorf("expected the process to end with its standard input, got %w", context.Cause(ctx))
+	}
+	if c.err != nil {
+		return fmt.Errorf("expected the process to end in order, got %w", c.err)
+	}
+	return nil
 }
 
 func (c *child) exited() <-chan struct{} { return c.done }

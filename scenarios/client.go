@@ -1,23 +1,51 @@
 package scenarios
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
-	"net/http"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 )
 
-// client is an MCP client session of one slot, over Streamable HTTP.
+// client is an MCP client session of one slot, over any transport.
 type client struct {
-	url     string
-	session string
-	http    *http.Client
-	ids     atomic.Int64
+	id    string
+	link  clientLink
+	valve *valve // of its socket; nil unless the transport is ws
+	ids   atomic.Int64
+
+	mu      sync.Mutex
+	waiting map[string]*waiter // by raw id
+
+	messages feed[frame] // of nobody's request
+	events   feed[event] // of the connection, where there is one
+	gone     chan struct{}
+	leave    sync.Once
+}
+
+// waiter is a request in flight.
+type waiter struct {
+	answered chan outcome
+	progress int
+}
+
+// clientLink is how a client reaches the broker. What comes in is given to
+// client.take, from one goroutine at a time for each stream.
+type clientLink interface {
+	// open connects; the connection ends with life.
+	open(ctx, life context.Context, c *client) error
+	// send brings a message to the broker. id is that of a request, else empty.
+	send(ctx context.Context, c *client, id string, message []byte) error
+	// listen opens what carries messages nobody asked for, unless it is open.
+	listen(ctx, life context.Context, c *client) error
+	// close ends the session in order.
+	close(ctx context.Context) error
+	// cut ends everything without a word and waits for it.
+	cut()
 }
 
 // outcome is what came of a call.
@@ -42,8 +70,8 @@ func (o outcome) String() string {
 // protocolVersion is the revision scripted clients speak.
 const protocolVersion = "2025-11-25"
 
-func newClient(url string) *client {
-	return &client{url: url, http: &http.Client{Transport: &http.Transport{}}}
+func newClient(id string, link clientLink) *client {
+	return &client{id: id, link: link, waiting: map[string]*waiter{}, gone: make(chan struct{})}
 }
 
 // initialize opens the session. The broker opens one even if nobody holds the
@@ -56,97 +84,89 @@ func (c *client) initialize(ctx context.Context) outcome {
 	if o.err != nil || o.isError {
 		return o
 	}
-	resp, err := c.post(ctx, []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
-	if err != nil {
+	if err := c.link.send(ctx, c, "", []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)); err != nil {
 		return outcome{err: err}
 	}
-	_ = resp.Body.Close()
 	return o
 }
 
 // call sends a request and waits for the answer.
 func (c *client) call(ctx context.Context, method string, params map[string]any, progress bool) outcome {
-	id := c.ids.Add(1)
+	number := c.ids.Add(1)
 	sent := map[string]any{}
 	for key, value := range params {
 		sent[key] = value
 	}
 	if progress {
-		sent["_meta"] = map[string]any{"progressToken": id}
+		sent["_meta"] = map[string]any{"progressToken": number}
 	}
-	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": sent})
+	message, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": number, "method": method, "params": sent})
 	if err != nil {
 		return outcome{err: err}
 	}
-	resp, err := c.post(ctx, body)
-	if err != nil {
+	id := strconv.FormatInt(number, 10)
+	w := c.expect(id)
+	defer c.forget(id)
+	if err := c.link.send(ctx, c, id, message); err != nil {
 		return outcome{err: err}
 	}
-	defer resp.Body.Close()
-	return read(resp)
-}
-
-func (c *client) post(ctx context.Context, body []byte) (*http.Response, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Accept", "application/json, text/event-stream")
-	if c.session != "" {
-		r.Header.Set("Mcp-Session-Id", c.session)
-	}
-	resp, err := c.http.Do(r)
-	if err != nil {
-		return nil, err
-	}
-	if id := resp.Header.Get("Mcp-Session-Id"); c.session == "" && id != "" {
-		c.session = id
-	}
-	return resp, nil
-}
-
-func (c *client) close() { c.http.CloseIdleConnections() }
-
-// read reads an answer: one JSON message, or an event stream that ends with it.
-func read(resp *http.Response) outcome {
-	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		return readStream(resp.Body)
-	}
-	body, err := io.ReadAll(resp.Body)
-	switch {
-	case err != nil:
-		return outcome{err: err}
-	case resp.StatusCode >= http.StatusBadRequest:
-		return outcome{err: fmt.Errorf("HTTP %d: %s", resp.StatusCode, excerpt(string(body)))}
-	}
-	o, _ := answer(body)
-	return o
-}
-
-func readStream(body io.Reader) outcome {
-	lines := bufio.NewReader(body)
-	progress := 0
-	for {
-		line, err := lines.ReadString('\n')
-		if data, ok := strings.CutPrefix(line, "data:"); ok {
-			o, last := answer([]byte(data))
-			if last {
-				o.progress = progress
-				return o
-			}
-			progress++
-		}
-		if err != nil {
-			return outcome{err: fmt.Errorf("the event stream ended before the answer: %w", err)}
-		}
+	select {
+	case o := <-w.answered:
+		return o
+	case <-c.gone:
+		return outcome{err: errors.New("the connection ended before the answer")}
+	case <-ctx.Done():
+		return outcome{err: context.Cause(ctx)}
 	}
 }
 
-// answer reads a message; it reports false for one that is not an answer.
-func answer(text []byte) (outcome, bool) {
+func (c *client) expect(id string) *waiter {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w := &waiter{answered: make(chan outcome, 1)}
+	c.waiting[id] = w
+	return w
+}
+
+func (c *client) forget(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.waiting, id)
+}
+
+// waits reports that the request has no answer yet.
+func (c *client) waits(id string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.waiting[id] != nil
+}
+
+// take sorts what came in: an answer and progress go to their request, anything
+// else is for the script.
+func (c *client) take(text []byte) {
+	f := frameOf(text)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if w := c.waiting[string(f.id)]; w != nil && f.method == "" {
+		delete(c.waiting, string(f.id))
+		o := answer(text)
+		o.progress = w.progress
+		w.answered <- o
+		return
+	}
+	if w := c.waiting[string(f.about)]; w != nil && f.method == "notifications/progress" {
+		w.progress++
+		return
+	}
+	c.messages.add(f)
+}
+
+// ended reports the end of the connection; requests in flight get no answer.
+func (c *client) ended() { c.leave.Do(func() { close(c.gone) }) }
+
+// answer reads the answer to a request.
+func answer(text []byte) outcome {
 	var m struct {
-		Method string `json:"method"`
 		Result struct {
 			Content []struct {
 				Text string `json:"text"`
@@ -158,14 +178,14 @@ func answer(text []byte) (outcome, bool) {
 		} `json:"error"`
 	}
 	if err := json.Unmarshal(text, &m); err != nil {
-		return outcome{err: fmt.Errorf("the answer is not JSON-RPC: %w", err)}, true
+		return outcome{err: fmt.Errorf("the answer is not JSON-RPC: %w", err)}
 	}
 	if m.Error != nil {
-		return outcome{isError: true, code: m.Error.Code, text: m.Error.Message}, true
+		return outcome{isError: true, code: m.Error.Code, text: m.Error.Message}
 	}
 	var parts []string
 	for _, item := range m.Result.Content {
 		parts = append(parts, item.Text)
 	}
-	return outcome{text: strings.Join(parts, "\n")}, m.Method == ""
+	return outcome{text: strings.Join(parts, "\n")}
 }

@@ -65,6 +65,14 @@
 // before the refusal. A direct or multiplexed provider has its claim decided
 // before connect and expect_open end, so that the next step can rely on it.
 //
+// # Sessions
+//
+// session makes a client, which says initialize as any client does. Transports are
+// http, sse, ws and stdio: newline-delimited JSON-RPC to a process, which is
+// broker bridge, or the broker of the script if its config has stdioProvider.
+// Answers and progress go to the call they belong to; expect_message takes the
+// other messages in their order.
+//
 // # Logs
 //
 // expect_log looks at the lines since the last step that did something (steps

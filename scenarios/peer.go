@@ -104,7 +104,8 @@ type frame struct {
 	id      json.RawMessage // nil for a notification
 	method  string
 	tool    string
-	token   json.RawMessage // progress token
+	token   json.RawMessage // progress token of a request
+	about   json.RawMessage // progress token of a notification
 	request json.RawMessage // of a cancellation
 }
 
@@ -116,6 +117,7 @@ func frameOf(text []byte) frame {
 		Params struct {
 			Name      string          `json:"name"`
 			RequestID json.RawMessage `json:"requestId"`
+			About     json.RawMessage `json:"progressToken"`
 			Meta      struct {
 				Token json.RawMessage `json:"progressToken"`
 			} `json:"_meta"`
@@ -124,7 +126,7 @@ func frameOf(text []byte) frame {
 	_ = json.Unmarshal(text, &m)
 	return frame{
 		text: string(text), id: m.ID, method: m.Method, tool: m.Params.Name,
-		token: m.Params.Meta.Token, request: m.Params.RequestID,
+		token: m.Params.Meta.Token, about: m.Params.About, request: m.Params.RequestID,
 	}
 }
 
@@ -135,8 +137,12 @@ type request struct {
 	reported int
 }
 
-func (q *request) answer(ctx context.Context, text string) error {
-	result, err := json.Marshal(map[string]any{"content": []any{map[string]string{"type": "text", "text": text}}})
+// answer sends a result: the one given, else one of a tool with this text.
+func (q *request) answer(ctx context.Context, given map[string]any, text string) error {
+	if given == nil {
+		given = map[string]any{"content": []any{map[string]string{"type": "text", "text": text}}}
+	}
+	result, err := json.Marshal(given)
 	if err != nil {
 		return err
 	}

@@ -120,6 +120,11 @@ func (r *runner) tidyUp(end context.CancelFunc) {
 	for _, p := range r.peers {
 		p.valve.resume() // a silent peer would not hear that it is closed
 	}
+	for _, c := range r.clients {
+		if c.valve != nil {
+			c.valve.resume()
+		}
+	}
 	for _, p := range r.peers {
 		p.link.cut()
 	}
@@ -127,10 +132,10 @@ func (r *runner) tidyUp(end context.CancelFunc) {
 		// A script that went wrong does not wait for goodbyes.
 		_ = r.endBroker(r.ctx.Err() != nil)
 	}
-	r.background.Wait()
 	for _, c := range r.clients {
-		c.close()
+		c.link.cut()
 	}
+	r.background.Wait()
 }
 
 func (r *runner) startBroker() error {
@@ -148,7 +153,8 @@ func (r *runner) startBroker() error {
 	if err := writeConfig(file, r.script.port, r.script.beat, r.config); err != nil {
 		return err
 	}
-	c, err := startChild(ctx, r.binary, file, &r.log, r.out.log, r.giveUp)
+	host, _ := r.config[stdioKey].(string)
+	c, err := startChild(ctx, r.binary, file, host != "", &r.log, r.out.log, r.giveUp)
 	if err != nil {
 		if errors.As(err, new(late)) {
 			return fmt.Errorf("the broker did not start: %w", err)
@@ -206,16 +212,16 @@ func (r *runner) tunnel(a *connectAction) *sharedTunnel {
 	return t
 }
 
-// nextEvent waits for what a peer sees next, which must match.
-func (r *runner) nextEvent(p *peer, within span, want string, match func(event) bool) error {
+// nextEvent waits for what happens next to a connection, which must match.
+func (r *runner) nextEvent(id string, events *feed[event], within span, want string, match func(event) bool) error {
 	ctx, cancel := r.within(within)
 	defer cancel()
-	e, err := p.events.take(ctx)
+	e, err := events.take(ctx)
 	if err != nil {
-		return missed(ctx, p.id+": "+want)
+		return missed(ctx, id+": "+want)
 	}
 	if !match(e) {
-		return unmet(p.id+": "+want, e.String())
+		return unmet(id+": "+want, e.String())
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package scenarios
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"strconv"
@@ -59,6 +60,77 @@ func TestVocabulary(t *testing.T) {
 	}
 }
 
+// Sessions of every transport, and what no built-in scenario does with them.
+func TestSessionVocabulary(t *testing.T) {
+	t.Parallel()
+	out := newOutput()
+	const changed = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
+	lines := []string{
+		`connect = "A"; slot = "a b"`,
+		`session = "http"; slot = "a b"; as = "opens"`,
+		`await = "opens"`,
+		`session = "sse"; slot = "a b"; transport = "sse"`,
+		`session = "ws"; slot = "a b"; transport = "ws"`,
+		`session = "stdio"; slot = "a b"; transport = "stdio"`,
+	}
+	all := []string{"http", "sse", "ws", "stdio"}
+	lines = append(lines, `send = "A"; frame = '`+changed+`'`)
+	for _, id := range all {
+		lines = append(lines,
+			`expect_message = "`+id+`"; frame = '`+changed+`'; method = "notifications/tools/list_changed"; contains = ["jsonrpc", "2.0"]`,
+			`call = "`+id+`"; tool = "hold"; as = "held"; progress = true`,
+			`receive = "A"; as = "request"`,
+			`report = "request"`,
+			`report = "request"`,
+			`answer = "request"; result = { content = [{ type = "text", text = "`+id+`" }] }`,
+			`await = "held"; text = "`+id+`"; progressed = 2`)
+	}
+	lines = append(lines, `flood = "A"; count = 100; size = 9000; heard_by = ["http", "sse", "ws", "stdio"]`, `flood = "A"; count = 1`)
+	for _, id := range all {
+		lines = append(lines, `expect_message = "`+id+`"; method = "notifications/flood"; contains = '"n":0'`, `close = "`+id+`"`)
+	}
+	lines = append(lines,
+		`expect_slot = "a b"; transport = "ws"; connected = true`,
+		`session = "ws"; slot = "a b"; transport = "ws"`,
+		`broker = "stop"`,
+		`expect_close = "ws"; code = 1001; reason = "The broker is stopping"`,
+	)
+	if err := Run(t.Context(), fast(out), write(t, steps(lines...))); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// A script may leave a bridge and a broker with a host behind.
+func TestHostsLeftBehind(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"title = 't'\n[[step]]\nbroker = 'start'\n[[step]]\nsession = 'h'\nslot = 'a'\ntransport = 'stdio'\ncode = -32000\n",
+		"title = 't'\n[[step]]\nbroker = 'start'\nconfig = { stdioProvider = 'a' }\n[[step]]\nsession = 'h'\nslot = 'a'\ntransport = 'stdio'\ncode = -32000\n",
+		"title = 't'\n[[step]]\nbroker = 'start'\nconfig = { stdioProvider = 'a' }\n[[step]]\nbroker = 'kill'\n[[step]]\nbroker = 'restart'\n" +
+			"[[step]]\nsession = 'h'\nslot = 'a'\ntransport = 'stdio'\ncode = -32000\n",
+	} {
+		out := newOutput()
+		if err := Run(t.Context(), fast(out), write(t, text)); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		expectFreed(t, out)
+	}
+}
+
+// The standard input and output of a broker are one session's.
+func TestSecondHost(t *testing.T) {
+	t.Parallel()
+	out := newOutput()
+	const host = "[[step]]\nsession = '%s'\nslot = 'a'\ntransport = 'stdio'\ncode = -32000\n"
+	text := "title = 't'\n[[step]]\nbroker = 'start'\nconfig = { stdioProvider = 'a' }\n" + fmt.Sprintf(host, "h")
+	for _, name := range []string{"i", "h"} {
+		err := Run(t.Context(), fast(out), write(t, text+fmt.Sprintf(host, name)))
+		if err == nil || !strings.Contains(out.lines.last(), "another session has the process's standard input and output") {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+	}
+}
+
 // A scenario that goes otherwise than scripted says where, what it expected and
 // what it got.
 func TestVerdicts(t *testing.T) {
@@ -78,6 +150,14 @@ func TestVerdicts(t *testing.T) {
 		{"await", append(session, `call = "c"; tool = "hold"; as = "p"`, `await = "p"; within = "20ms"`), `expected a result, got nothing within 20ms`},
 		{"no session", []string{`session = "c"; slot = "a"`}, `expected a result, got error -32000 "Provider \"a\" not connected"`},
 		{"no broker", []string{`broker = "stop"`, `connect = "A"; slot = "a"`}, `expected A: open, got failed: serve scenario provider A: connect provider: dial `},
+		{"no SSE session", []string{`broker = "stop"`, `session = "c"; slot = "a"; transport = "sse"`}, `expected a result, got no answer: open the event stream: `},
+		{"no WebSocket session", []string{`broker = "stop"`, `session = "c"; slot = "a"; transport = "ws"`}, `expected a result, got no answer: failed to WebSocket dial: `},
+		{"no bridged session", []string{`broker = "stop"`, `session = "c"; slot = "a"; transport = "stdio"`}, `expected a result, got error -32000 "Cannot reach the broker at http://127.0.0.1:`},
+		{"connection lost", append(session[:1:1], `session = "c"; slot = "a"; transport = "ws"`, `call = "c"; tool = "hold"; as = "p"`, `broker = "stop"`, `await = "p"`), `expected a result, got no answer: the connection ended before the answer`},
+		{"message", append(session, `send = "A"; frame = '{"method":"n"}'`, `expect_message = "c"; method = "m"`), `expected method m, got {"method":"n"}`},
+		{"no message", append(session, `expect_message = "c"; within = "20ms"`), `expected a message for c, got nothing within 20ms`},
+		{"flood", append(session, `send = "A"; frame = '{"method":"n"}'`, `flood = "A"; count = 2; heard_by = "c"`), `expected c: notification 0 of the flood, got {"method":"n"}`},
+		{"flood unheard", append(session, `silence = "A"`, `session = "d"; slot = "b"; code = -32000`, `flood = "A"; count = 2; heard_by = "d"; within = "20ms"`), `notification 0 of the flood: expected a message for d, got nothing within 20ms`},
 		{"close code", []string{`connect = "A"; slot = "a"`, `connect = "B"; slot = "a"`, `expect_close = "B"; code = 1000`}, `expected B: closed 1000, got closed 1008 "Slot already held`},
 		{"close reason", []string{`connect = "A"; slot = "a"`, `connect = "B"; slot = "a"`, `expect_close = "B"; code = 1008; reason = "No"`}, `expected B: closed 1008 "No", got closed 1008 "Slot already held`},
 		{"no close", []string{`connect = "A"; slot = "a"`, `expect_close = "A"; code = 1000; within = "20ms"`}, `expected A: closed 1000, got nothing within 20ms`},
