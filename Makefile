@@ -23,7 +23,7 @@ run: build
 	./$(BROKER) run --demo $(ARGS)
 
 # The end-to-end tests install their Node packages by themselves, into the
-# user's cache directory. Without node, npm or curl they are skipped, unless
+# user's cache directory. Without node, npm, curl or nginx they are skipped, unless
 # CI=true. -count=1: a cached result does not know what a child process read.
 test:
 	$(GO) test -race -count=1 -timeout 15m ./...

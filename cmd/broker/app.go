@@ -17,10 +17,12 @@ import (
 
 // program is everything the commands take from the process around them.
 type program struct {
+	stdin          io.Reader
 	stdout, stderr io.Writer
 	environ        []string
 	version        string
 	newServer      serverFactory
+	browse         func(page string) error // opens a page in a browser
 	// signals returns the channel that SIGINT and SIGTERM arrive on, and a
 	// function that ends their delivery.
 	signals func() (<-chan os.Signal, func())
@@ -28,11 +30,13 @@ type program struct {
 
 func newProgram() *program {
 	return &program{
+		stdin:     os.Stdin,
 		stdout:    os.Stdout,
 		stderr:    os.Stderr,
 		environ:   os.Environ(),
 		version:   buildVersion(),
 		newServer: newBroker,
+		browse:    browse,
 		signals:   stopSignals,
 	}
 }
@@ -97,7 +101,7 @@ func (p *program) app(args []string) *cli.App {
 			return cli.ShowAppHelp(c)
 		},
 		Commands: []*cli.Command{
-			p.runCommand(), p.checkCommand(), scenarioCommand(), p.versionCommand(), p.completionCommand(), p.helpCommand(),
+			p.runCommand(), p.bridgeCommand(), p.checkCommand(), scenarioCommand(), p.versionCommand(), p.completionCommand(), p.helpCommand(),
 		},
 	}
 	app.OnUsageError = usageError

@@ -53,7 +53,7 @@ func TestHelp(t *testing.T) {
 	tests := []struct{ args, file string }{
 		{"--help", "help.txt"}, {"", "help.txt"}, {"help", "help.txt"}, {"--help --version", "help.txt"},
 		{"run --help", "help-run.txt"}, {"help run", "help-run.txt"}, {"help help", "help.txt"}, {"check --help", "help-check.txt"},
-		{"completion --help", "help-completion.txt"},
+		{"completion --help", "help-completion.txt"}, {"bridge --help", "help-bridge.txt"},
 	}
 	// The scenario command describes itself.
 	scenario := regexp.MustCompile(`(?m)^   scenario .*\n`)
@@ -87,10 +87,10 @@ func TestCheck(t *testing.T) {
 			"as scheme://host[:port] without a path or wildcard\n")
 
 	b = newBench(t)
-	writeFile(t, "bad.toml", "prot = 1\n[www]\n")
+	writeFile(t, "bad.toml", "prot = 1\n[auth]\n")
 	b.environ = []string{"MCP_BROKER_MAX_SLOTS=none"}
 	b.expect(t, b.do("check", "bad.toml"), 1, "",
-		"bad.toml:1:1: unknown key \"prot\" (did you mean \"port\"?)\nbad.toml:2:1: \"www\" is not available yet\n"+
+		"bad.toml:1:1: unknown key \"prot\" (did you mean \"port\"?)\nbad.toml:2:1: \"auth\" is not available yet\n"+
 			"MCP_BROKER_MAX_SLOTS=\"none\" must be an integer from 1 to 2147483647\n")
 
 	b = newBench(t)
@@ -117,12 +117,13 @@ func TestCompletion(t *testing.T) {
 // What the scripts ask.
 func TestCompletionAnswers(t *testing.T) {
 	tests := []struct{ args, want string }{
-		{"", "run check scenario version completion help"},
+		{"", "run bridge check scenario version completion help"},
 		{"completion", "bash zsh fish powershell"},
 		{"-", "--version --help"},
 		{"run -", "--port --host --heartbeat --log-format --demo --help"},
 		{"run --po", "--port --host --heartbeat --log-format --demo --help"},
 		{"run", ""},
+		{"bridge -", "--url --help"},
 	}
 	for _, tt := range tests {
 		b := newBench(t)

@@ -25,14 +25,31 @@ func bannerRows(cfg *config.Config, url string) []row {
 		{"direct", "provider, direct", ws + p.Provider + "/<slot>", "one per socket, plain frames, DirectTransport"},
 		{"multiplex", "provider, multiplex", ws + p.Providers, "many per socket, envelopes, MultiplexTransport"},
 		{"mcp", "Streamable HTTP", url + "/<slot>" + p.MCP, "MCP clients"},
+		{"sse", "SSE, legacy", url + "/<slot>" + p.SSE, "older MCP clients: the stream"},
+		{"messages", "SSE, legacy post", url + "/<slot>" + p.Messages, "its messages, named by the stream's first event"},
+		{"websocket", "raw WebSocket", ws + "/<slot>", "clients, plain frames, " + upgradeCheck(cfg)},
 		{"authorization", "authorization", "disabled", "every client may call every slot"},
 		{"providerAuth", "provider auth", "disabled", "every peer may publish a free slot"},
 		origins,
+	}
+	for _, m := range cfg.WWW.Mounts {
+		rows = append(rows, row{"files " + m.URLPrefix, "files", url + m.URLPrefix, m.Dir})
+	}
+	if cfg.StdioProvider != "" {
+		rows = append(rows, row{"stdio", "stdio host", "slot " + cfg.StdioProvider, "newline-delimited JSON-RPC on standard input and output"})
 	}
 	if cfg.File != "" {
 		rows = append(rows, row{"file", "configuration", cfg.File, ""})
 	}
 	return rows
+}
+
+// upgradeCheck says whether pages of other sites can connect.
+func upgradeCheck(cfg *config.Config) string {
+	if cfg.CheckUpgradeOrigins {
+		return "origin-checked"
+	}
+	return "not origin-checked"
 }
 
 // printBanner tells people in aligned rows and machines in one record.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"flag"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -56,10 +57,12 @@ type fakeServer struct {
 	sent     chan []byte
 	refusal  error
 	cfg      *config.Config
+	hostGone chan struct{}
+	bridged  string // slot of the stdio bridge
 }
 
 func newFakeServer() *fakeServer {
-	return &fakeServer{done: make(chan error, 1), attached: make(chan provider.Peer, 1), sent: make(chan []byte, 8)}
+	return &fakeServer{done: make(chan error, 1), attached: make(chan provider.Peer, 1), sent: make(chan []byte, 8), hostGone: make(chan struct{})}
 }
 
 func (s *fakeServer) Start(context.Context) error { return s.startErr }
@@ -71,6 +74,11 @@ func (s *fakeServer) Stop(ctx context.Context) error {
 		return s.stop(ctx)
 	}
 	return nil
+}
+
+func (s *fakeServer) ServeStdio(_ context.Context, slot string, _ io.Reader, _ io.Writer) (<-chan struct{}, error) {
+	s.bridged = slot
+	return s.hostGone, s.refusal
 }
 
 func (s *fakeServer) AttachLoopback(_ string, _ *bool, p provider.Peer) (provider.Port, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"strconv"
@@ -26,6 +27,7 @@ type server interface {
 	provider.Attacher
 	Start(ctx context.Context) error
 	Stop(ctx context.Context) error
+	ServeStdio(ctx context.Context, slot string, in io.Reader, out io.Writer) (<-chan struct{}, error)
 	URL() string
 	Done() <-chan error
 }
@@ -84,6 +86,7 @@ func (p *program) runBroker(c *cli.Context) error {
 	running, end := context.WithCancel(c.Context)
 	defer end()
 	go trimMemory(running)
+	tuneGC(os.Getenv("GOGC"))
 	stopDemo := func() {}
 	if c.Bool("demo") {
 		if stopDemo, err = startDemo(c.Context, b, log, p.version); err != nil {
@@ -95,7 +98,17 @@ func (p *program) runBroker(c *cli.Context) error {
 	if w := exposure(cfg); w != "" {
 		log.Warn(w)
 	}
-	return p.serve(log, b, signals, stopDemo)
+	p.openPage(cfg, log, b.URL())
+	if cfg.StdioProvider != "" {
+		defer surviveBrokenPipes()()
+	}
+	hostGone, err := p.serveStdio(c.Context, cfg, log, b)
+	if err != nil {
+		p.stop(log, b, signals)
+		stopDemo()
+		return p.cannotStart(cfg, err)
+	}
+	return p.serve(log, b, signals, hostGone, stopDemo)
 }
 
 func (p *program) loadConfig(c *cli.Context) (*config.Config, error) {
@@ -126,12 +139,15 @@ func (p *program) loadConfig(c *cli.Context) (*config.Config, error) {
 	return cfg, nil
 }
 
-// serve waits for a signal or for the broker to fail.
-func (p *program) serve(log *slog.Logger, b server, signals <-chan os.Signal, stopDemo func()) error {
+// serve waits for a signal, for the end of the stdio host, or for the broker to
+// fail.
+func (p *program) serve(log *slog.Logger, b server, signals <-chan os.Signal, hostGone <-chan struct{}, stopDemo func()) error {
 	var failure error
 	select {
 	case s := <-signals:
 		log.Info(fmt.Sprintf("[mcp-broker] %s received, stopping", signalName(s)))
+	case <-hostGone:
+		log.Info("[mcp-broker] The stdio host has gone, stopping")
 	case failure = <-b.Done():
 	}
 	// The broker first: ending the demo provider first would fail its calls

@@ -18,7 +18,7 @@ func TestScenarioList(t *testing.T) {
 		}
 		names = append(names, name)
 	}
-	want := "deadline framing-mismatch half-open-provider provider-lifecycle slot-crash takeover-modes"
+	want := "deadline four-transports framing-mismatch half-open-provider provider-lifecycle slot-crash slow-reader stdio-host subscription-replay takeover-modes"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("listed %q, want %q", got, want)
 	}
