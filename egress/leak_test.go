@@ -13,8 +13,9 @@ import (
 	"mcpbroker/brokertest"
 )
 
-// idleWorkers is how many goroutines the runtime kit keeps for its next jobs.
-const idleWorkers = 256
+// idleWorkers is more than the goroutines a quiet runtime kit keeps for its next
+// jobs.
+const idleWorkers = 32
 
 // Spec 07 rows 22 and 23: 1,000 sessions of each kind are opened and ended, in
 // the ways of their transport. Of none anything stays: no session, no goroutine,

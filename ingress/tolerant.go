@@ -3,9 +3,11 @@ package ingress
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"strings"
+	"syscall"
 )
 
 // TolerantListener accepts connections whose first request line may hold
@@ -36,6 +38,14 @@ type tolerantConn struct {
 	err     error // met while the first line was read
 
 	sent, mended string // target of the first request, where the two differ
+}
+
+// SyscallConn implements syscall.Conn where the connection below does.
+func (c *tolerantConn) SyscallConn() (syscall.RawConn, error) {
+	if sc, ok := c.Conn.(syscall.Conn); ok {
+		return sc.SyscallConn()
+	}
+	return nil, errors.ErrUnsupported
 }
 
 type connKey struct{}

@@ -28,12 +28,21 @@ type dispatcher struct {
 
 	taken    uint64 // runs taken so far
 	seen     uint64 // taken at the last look of the watch
+	quiet    int    // looks in a row that found nothing to do
 	watching bool
 	watch    *time.Timer
 }
 
-// stallAfter is how long a run may wait while no worker takes any.
-const stallAfter = 2 * time.Millisecond
+// The watch looks every stallAfter while actors run, and for quietLooks behind
+// that. It is not armed per message: a timer that becomes the earliest one wakes
+// the network poller, which costs a lone call more than its actors do.
+const (
+	stallAfter = 10 * time.Millisecond
+	quietLooks = 100
+)
+
+// restingJobs is how many goroutines a quiet system keeps for the next job.
+const restingJobs = 16
 
 var _ actor.Dispatcher = (*dispatcher)(nil)
 
@@ -51,7 +60,8 @@ func (d *dispatcher) Schedule(run func()) {
 	start := d.running < d.limit && (d.running == 0 || d.queue.n > d.running)
 	if start {
 		d.running++
-	} else if !d.watching {
+	}
+	if !d.watching {
 		d.startWatch()
 	}
 	d.mu.Unlock()
@@ -62,7 +72,7 @@ func (d *dispatcher) Schedule(run func()) {
 
 // startWatch arms the watch. mu is held.
 func (d *dispatcher) startWatch() {
-	d.watching, d.seen = true, d.taken
+	d.watching, d.seen, d.quiet = true, d.taken, 0
 	if d.watch == nil {
 		d.watch = time.AfterFunc(stallAfter, d.look)
 		return
@@ -70,20 +80,34 @@ func (d *dispatcher) startWatch() {
 	d.watch.Reset(stallAfter)
 }
 
-// look runs every stallAfter while runs are waiting.
+// look adds a worker where runs wait and none has been taken since the last look.
 func (d *dispatcher) look() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.queue.n == 0 {
-		d.watching = false
-		return
-	}
-	if d.taken == d.seen {
+	switch {
+	case d.taken != d.seen:
+		d.seen, d.quiet = d.taken, 0
+	case d.queue.n > 0:
 		d.running++
 		d.jobs.run(d.work)
+	default:
+		if d.quiet++; d.quiet >= quietLooks {
+			d.watching = false
+			d.jobs.rest(restingJobs)
+			return
+		}
 	}
-	d.seen = d.taken
 	d.watch.Reset(stallAfter)
+}
+
+// close stops the watch.
+func (d *dispatcher) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.watch != nil {
+		d.watch.Stop()
+	}
+	d.watching = true // a straggler must not arm it again
 }
 
 func (d *dispatcher) work() {

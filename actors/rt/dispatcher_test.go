@@ -2,6 +2,7 @@ package rt
 
 import (
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -100,4 +101,35 @@ func TestNurseryBirthsAreBounded(t *testing.T) {
 	if refused < 2 || refused > 3 {
 		t.Errorf("%d starts of %d were refused, want two or three", refused, maxBirths+2)
 	}
+}
+
+// A burst of jobs leaves goroutines behind for the next one; a quiet system lets
+// them go.
+func TestIdleJobsGoWhenQuiet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := newSystem(t, nil)
+		var burst sync.WaitGroup
+		release := make(chan struct{})
+		for range 100 {
+			burst.Add(1)
+			s.Go(func() { defer burst.Done(); <-release })
+		}
+		close(release)
+		burst.Wait()
+		synctest.Wait()
+		idle := func() int {
+			s.jobs.mu.Lock()
+			defer s.jobs.mu.Unlock()
+			return len(s.jobs.idle)
+		}
+		if got := idle(); got < 100 {
+			t.Errorf("%d goroutines are kept after the burst, want at least 100", got)
+		}
+		s.Send(s.Spawn(Kind{Name: "one"}, funcActor(func(Context) {})), "wake")
+		<-time.After(2 * quietLooks * stallAfter)
+		synctest.Wait()
+		if got := idle(); got != restingJobs {
+			t.Errorf("%d goroutines are kept by a quiet system, want %d", got, restingJobs)
+		}
+	})
 }

@@ -51,6 +51,18 @@ func (j *jobs) park(self chan func()) bool {
 	return true
 }
 
+// rest lets all but keep idle goroutines go.
+func (j *jobs) rest(keep int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for len(j.idle) > keep {
+		last := len(j.idle) - 1
+		j.idle[last] <- nil
+		j.idle[last] = nil
+		j.idle = j.idle[:last]
+	}
+}
+
 // close lets the idle goroutines go and waits for the busy ones.
 func (j *jobs) close() {
 	j.mu.Lock()

@@ -103,8 +103,9 @@ func (s *System) Send(to *PID, message any) {
 	}
 }
 
-// maxIdleJobs is how many goroutines are kept for the next job.
-const maxIdleJobs = 256
+// maxIdleJobs is how many goroutines a busy system keeps for the next job: one
+// for each outbox of a large broadcast.
+const maxIdleJobs = 1024
 
 // Go runs fn beside the actors; it may block. It is for short jobs: the drain of
 // an outbox, a ping.
@@ -144,6 +145,7 @@ func (w *stopWaiter) Receive(c Context) {
 // Close ends the workers. Every actor must have been stopped before.
 func (s *System) Close() {
 	s.actors.Shutdown()
+	s.runs.close()
 	s.jobs.close()
 }
 

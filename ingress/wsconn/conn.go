@@ -55,7 +55,7 @@ func Accept(w http.ResponseWriter, r *http.Request, limit int) (*Conn, error) {
 
 // Open sends the 101 answer, and behind it whatever has been written meanwhile.
 func (c *Conn) Open() error {
-	if err := c.cork.release(time.Now().Add(WriteTimeout)); err != nil {
+	if err := c.cork.release(); err != nil {
 		return fmt.Errorf("answer the handshake: %w", err)
 	}
 	return nil
@@ -86,11 +86,12 @@ func (c *Conn) Read() ([]byte, error) {
 
 // WriteBatch writes messages in order. It belongs to one goroutine at a time.
 func (c *Conn) WriteBatch(frames func(write func(frame []byte) error) error) error {
-	c.cork.start(time.Now().Add(WriteTimeout))
-	err := frames(func(frame []byte) error {
-		return c.ws.Write(context.Background(), websocket.MessageText, frame)
-	})
-	return errors.Join(err, c.cork.flush())
+	c.cork.start()
+	return errors.Join(frames(c.write), c.cork.flush())
+}
+
+func (c *Conn) write(frame []byte) error {
+	return c.ws.Write(context.Background(), websocket.MessageText, frame)
 }
 
 // Ping sends a ping and waits for its pong, which a concurrent Read receives, or
@@ -164,7 +165,7 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	}
 	early, _ := rw.Reader.Peek(rw.Reader.Buffered())
 	early = bytes.Clone(early)
-	h.cork = &corkConn{Conn: conn, held: answer.Bytes()}
+	h.cork = newCorkConn(conn, answer.Bytes())
 	reader := bufio.NewReaderSize(io.MultiReader(bytes.NewReader(early), conn), max(readBuffer, len(early)))
 	if _, err := reader.Peek(len(early)); err != nil {
 		return nil, nil, fmt.Errorf("take over the connection: %w", err)

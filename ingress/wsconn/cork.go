@@ -3,6 +3,7 @@ package wsconn
 import (
 	"net"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -12,6 +13,7 @@ import (
 type corkConn struct {
 	net.Conn
 	mu     sync.Mutex
+	raw    syscall.RawConn // nil where a write cannot be tried without waiting
 	corked bool
 	buf    *[]byte
 	held   []byte // the handshake's answer and what goes behind it, until release
@@ -23,24 +25,26 @@ const corkSize = 16 << 10
 
 var corkBuffers = sync.Pool{New: func() any { b := make([]byte, 0, corkSize); return &b }}
 
+func newCorkConn(conn net.Conn, answer []byte) *corkConn {
+	c := &corkConn{Conn: conn, held: answer}
+	if sc, ok := conn.(syscall.Conn); ok {
+		c.raw, _ = sc.SyscallConn()
+	}
+	return c
+}
+
 // release writes what has been held back; writes go through from then on.
-func (c *corkConn) release(deadline time.Time) error {
+func (c *corkConn) release() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	held := c.held
 	c.held = nil
-	_ = c.SetWriteDeadline(deadline)
-	_, err := c.Conn.Write(held)
-	if !c.corked {
-		_ = c.SetWriteDeadline(time.Time{})
-	}
-	return err
+	return c.bounded(func() error { _, err := c.Conn.Write(held); return err })
 }
 
-func (c *corkConn) start(deadline time.Time) {
+func (c *corkConn) start() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_ = c.SetWriteDeadline(deadline)
 	c.corked = true
 	c.buf = corkBuffers.Get().(*[]byte)
 }
@@ -68,22 +72,41 @@ func (c *corkConn) spill(p []byte) error {
 	if len(*c.buf) == 0 {
 		parts = parts[1:]
 	}
-	_, err := parts.WriteTo(c.Conn)
+	err := c.bounded(func() error { _, err := parts.WriteTo(c.Conn); return err })
 	*c.buf = (*c.buf)[:0]
 	return err
 }
 
+// bounded runs a write that may wait for the peer.
+func (c *corkConn) bounded(write func() error) error {
+	_ = c.SetWriteDeadline(time.Now().Add(WriteTimeout))
+	err := write()
+	_ = c.SetWriteDeadline(time.Time{})
+	return err
+}
+
+// writeNow takes off the buffer what the socket accepts without waiting.
+func (c *corkConn) writeNow() error {
+	if c.raw == nil || c.held != nil || len(*c.buf) == 0 {
+		return nil
+	}
+	n, err := writeWithoutWaiting(c.raw, *c.buf)
+	*c.buf = (*c.buf)[:copy(*c.buf, (*c.buf)[n:])]
+	return err
+}
+
+// flush writes what is collected. What the socket takes at once needs no deadline,
+// which is most of what there is to save on a small message.
 func (c *corkConn) flush() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.corked = false
-	var err error
-	if len(*c.buf) > 0 {
-		_, err = c.Conn.Write(*c.buf)
+	err := c.writeNow()
+	if err == nil && len(*c.buf) > 0 {
+		err = c.bounded(func() error { _, err := c.Conn.Write(*c.buf); return err })
 	}
+	c.corked = false
 	*c.buf = (*c.buf)[:0]
 	corkBuffers.Put(c.buf)
 	c.buf = nil
-	_ = c.SetWriteDeadline(time.Time{})
 	return err
 }
