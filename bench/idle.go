@@ -63,9 +63,9 @@ func (b *bench) growth(ctx context.Context, row idleRow) (g growth, err error) {
 }
 
 // settle returns the resident memory of a broker that has served calls for a
-// window and whose memory then stood still for half a window, or moved for five.
-// The calls have it collect its garbage: without them, the growth would be what
-// the peers left behind when they came as much as what they hold.
+// window and whose memory then stood still for one and a half, or moved for
+// fifteen. An idle broker gives back what a burst has left behind: without the
+// wait, the growth would be that as much as what the peers hold.
 func (b *bench) settle(ctx context.Context, broker *child) (int64, error) {
 	r, err := b.load(ctx, callRow{size: 64, sessions: heldBefore}, clientURL(broker.url), broker.pid())
 	if err != nil {
@@ -74,7 +74,7 @@ func (b *bench) settle(ctx context.Context, broker *child) (int64, error) {
 	if r.Wrong+r.Errors > 0 {
 		return 0, fmt.Errorf("load on an idle broker: %s", r.Problem)
 	}
-	return stillMemory(ctx, broker.pid(), b.window/2)
+	return stillMemory(ctx, broker.pid(), b.window*3/2)
 }
 
 // stillMemory waits until the resident memory of a process stands still for a

@@ -17,17 +17,6 @@ const (
 	burstBytes = 2 << 20 // allocated since the last trim: it is worth one
 )
 
-// gcPercent lets a busy broker collect less often: its live heap is a few
-// megabytes, and the trimmer gives the rest back when it is idle.
-const gcPercent = 400
-
-// tuneGC sets gcPercent unless the operator has chosen with GOGC.
-func tuneGC(gogc string) {
-	if gogc == "" {
-		debug.SetGCPercent(gcPercent)
-	}
-}
-
 const allocatedMetric = "/gc/heap/allocs:bytes"
 
 // trimmer decides when to trim; its only input is how much has been allocated.
