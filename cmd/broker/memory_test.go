@@ -19,8 +19,27 @@ func TestTrimmerWaitsForQuietAfterABurst(t *testing.T) {
 		{40 * mib, false},         // the next burst
 		{40*mib + 100<<10, true},
 	} {
-		if got := trim.due(step.allocated); got != step.want {
-			t.Errorf("step %d: due(%d) = %v, want %v", i, step.allocated, got, step.want)
+		if got, _ := trim.look(step.allocated); got != step.want {
+			t.Errorf("step %d: look(%d) = %v, want %v", i, step.allocated, got, step.want)
+		}
+	}
+}
+
+func TestTrimmerKnowsSteadyLoad(t *testing.T) {
+	const mib = 1 << 20
+	var trim trimmer
+	for i, step := range []struct {
+		allocated    uint64
+		turned, busy bool
+	}{
+		{10 * mib, false, false},
+		{42 * mib, true, true},
+		{90 * mib, false, true},
+		{121 * mib, true, false},
+		{121 * mib, false, false},
+	} {
+		if _, turned := trim.look(step.allocated); turned != step.turned || trim.busy != step.busy {
+			t.Errorf("step %d: turned %v busy %v, want %v %v", i, turned, trim.busy, step.turned, step.busy)
 		}
 	}
 }

@@ -85,7 +85,7 @@ func (p *program) runBroker(c *cli.Context) error {
 	}
 	running, end := context.WithCancel(c.Context)
 	defer end()
-	go trimMemory(running)
+	go trimMemory(running, os.Getenv("GOGC") == "")
 	stopDemo := func() {}
 	if c.Bool("demo") {
 		if stopDemo, err = startDemo(c.Context, b, log, p.version); err != nil {
