@@ -13,21 +13,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func equal(t testing.TB, what, got, want string) {
-	t.Helper()
-	if got != want {
-		t.Errorf("%s:\n got %s\nwant %s", what, got, want)
-	}
-}
-
-// is compares a whole answer.
-func is(t testing.TB, what string, a brokertest.Answer, status int, body string) {
-	t.Helper()
-	if a.Status != status || a.Body != body {
-		t.Errorf("%s:\n got %d %s\nwant %d %s", what, a.Status, a.Body, status, body)
-	}
-}
-
 // configured starts a broker whose configuration is changed in place.
 func configured(t testing.TB, change func(*config.Config)) *brokertest.Broker {
 	t.Helper()
@@ -62,7 +47,7 @@ func works(t testing.TB, p brokertest.Provider, c *brokertest.SSE) {
 	t.Helper()
 	c.Send(`{"jsonrpc":"2.0","id":"fence","method":"m"}`)
 	brokertest.Respond(p, p.Receive(), "{}")
-	equal(t, "fence", c.Receive(), `{"jsonrpc":"2.0","id":"fence","result":{}}`)
+	brokertest.Equal(t, "fence", c.Receive(), `{"jsonrpc":"2.0","id":"fence","result":{}}`)
 }
 
 // failure is the body of a refused request; description is JSON without quotes.

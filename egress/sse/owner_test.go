@@ -53,18 +53,18 @@ func TestSessionOwner(t *testing.T) {
 	})
 
 	get := brokertest.NewClient(t, server.URL+"/s/sse")
-	is(t, "nobody", get.Do("GET", ""), 401, "")
+	brokertest.Is(t, "nobody", get.Do("GET", ""), 401, "")
 	get.Header.Set("X-Principal", "a")
 	stream := get.Listen()
 	endpoint, _ := strings.CutPrefix(stream.Next(), "event: endpoint\ndata: ")
 	post := brokertest.NewClient(t, server.URL+endpoint)
-	is(t, "a post of nobody", post.Post("{}"), 401, "")
+	brokertest.Is(t, "a post of nobody", post.Post("{}"), 401, "")
 	post.Header.Set("X-Principal", "b")
-	is(t, "a post of another caller", post.Post(`{"jsonrpc":"2.0","id":1,"method":"m"}`), 403,
+	brokertest.Is(t, "a post of another caller", post.Post(`{"jsonrpc":"2.0","id":1,"method":"m"}`), 403,
 		failure("forbidden", "This session belongs to another caller. Open a session of your own."))
 	_, id, _ := strings.Cut(endpoint, "?sessionId=")
 	log.Wait(t, `[broker] refused a request on SSE session "`+id+`" of slot "s"`)
 	post.Header.Set("X-Principal", "a")
-	is(t, "a post of the owner", post.Post(`{"jsonrpc":"2.0","id":1,"method":"m"}`), 202, "")
-	equal(t, "answer", stream.Next(), "event: message\ndata: "+`{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"Provider \"s\" not connected"}}`)
+	brokertest.Is(t, "a post of the owner", post.Post(`{"jsonrpc":"2.0","id":1,"method":"m"}`), 202, "")
+	brokertest.Equal(t, "answer", stream.Next(), "event: message\ndata: "+`{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"Provider \"s\" not connected"}}`)
 }

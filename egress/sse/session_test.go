@@ -13,6 +13,7 @@ import (
 
 	"mcpbroker"
 	"mcpbroker/actors/msg"
+	"mcpbroker/brokertest"
 	"mcpbroker/config"
 )
 
@@ -35,10 +36,10 @@ func TestPosts(t *testing.T) {
 	} {
 		c.Send(test.body)
 		if test.event != "" {
-			equal(t, test.body, c.Receive(), test.event)
+			brokertest.Equal(t, test.body, c.Receive(), test.event)
 		}
 	}
-	equal(t, "the first frame to the provider", p.Receive(), `{"jsonrpc":"2.0","method":"n"}`)
+	brokertest.Equal(t, "the first frame to the provider", p.Receive(), `{"jsonrpc":"2.0","method":"n"}`)
 	works(t, p, c)
 }
 
@@ -58,10 +59,10 @@ func TestLineEnds(t *testing.T) {
 func TestOneLine(t *testing.T) {
 	_, p, c := served(t)
 	p.Send("{\r\n  \"method\":\n\"n\"}")
-	equal(t, "pretty", c.Receive(), `{    "method": "n"}`)
+	brokertest.Equal(t, "pretty", c.Receive(), `{    "method": "n"}`)
 	large := `{"method":"n","params":"` + strings.Repeat("x", 80<<10) + `"}`
 	p.Send(large)
-	equal(t, "large", c.Receive(), large)
+	brokertest.Equal(t, "large", c.Receive(), large)
 }
 
 // F-36, row 59: multi-byte text split over TCP segments is not harmed.
@@ -79,7 +80,7 @@ func TestBodyByteByByte(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	equal(t, "B>P", p.Receive(), frame)
+	brokertest.Equal(t, "B>P", p.Receive(), frame)
 }
 
 // F-31: the limit on one message, with the words of the other transports.
@@ -91,8 +92,8 @@ func TestBodyLimit(t *testing.T) {
 		return frame[:len(frame)-2] + strings.Repeat("x", size-len(frame)) + `"}`
 	}
 	c.Send(body(limit))
-	equal(t, "at the limit", p.Receive(), body(limit))
-	is(t, "one more", c.Post.Post(body(limit+1)), 413, failure("payload_too_large", "The message is larger than 2048 bytes (maxMessageBytes)"))
+	brokertest.Equal(t, "at the limit", p.Receive(), body(limit))
+	brokertest.Is(t, "one more", c.Post.Post(body(limit+1)), 413, failure("payload_too_large", "The message is larger than 2048 bytes (maxMessageBytes)"))
 	works(t, p, c)
 }
 
@@ -101,7 +102,7 @@ func TestKeepAlive(t *testing.T) {
 	b := configured(t, func(c *config.Config) { c.KeepAliveIntervalMs = 5 })
 	c := b.DialSSE(t, "s")
 	for range 3 {
-		equal(t, "comment", c.Next(), ": keep-alive")
+		brokertest.Equal(t, "comment", c.Next(), ": keep-alive")
 	}
 }
 
@@ -111,9 +112,9 @@ func TestStreamEndsSession(t *testing.T) {
 	b, p, c := served(t)
 	bystander := b.DialSSE(t, "s")
 	c.Send(`{"jsonrpc":"2.0","id":1,"method":"m"}`)
-	equal(t, "B>P", stable(p.Receive()), request("brk-1"))
+	brokertest.Equal(t, "B>P", stable(p.Receive()), request("brk-1"))
 	c.Close()
-	equal(t, "F-45", p.Receive(), `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"brk-1","reason":"The caller no longer waits for the answer"}}`)
+	brokertest.Equal(t, "F-45", p.Receive(), `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"brk-1","reason":"The caller no longer waits for the answer"}}`)
 	b.Sessions(t, "s", 1)
 	b.Pending(t, "s", 0)
 	p.Send(`{"jsonrpc":"2.0","id":"brk-1","result":{}}`)
@@ -172,10 +173,10 @@ func TestSlowReader(t *testing.T) {
 		defer close(done)
 		for len(b.Log.Lines("reads too slowly")) == 0 {
 			p.Send(large)
-			equal(t, "another client", c.Receive(), large)
+			brokertest.Equal(t, "another client", c.Receive(), large)
 		}
 	}()
-	equal(t, "line", b.Log.Wait(t, "reads too slowly"), `[broker] an SSE stream of slot "s" was closed: its client reads too slowly`)
+	brokertest.Equal(t, "line", b.Log.Wait(t, "reads too slowly"), `[broker] an SSE stream of slot "s" was closed: its client reads too slowly`)
 	<-done
 	b.Sessions(t, "s", 1)
 	works(t, p, c)
@@ -190,9 +191,9 @@ func TestStop(t *testing.T) {
 	p.Send(`{"method":"last"}`)
 	c.Send(`{"jsonrpc":"2.0","id":1,"method":"m"}`)
 	p.Receive()
-	equal(t, "before", c.Receive(), `{"method":"last"}`)
+	brokertest.Equal(t, "before", c.Receive(), `{"method":"last"}`)
 	b.Stop(t)
-	equal(t, "the end", c.Next(), "")
+	brokertest.Equal(t, "the end", c.Next(), "")
 }
 
 // A client that does not read cannot hold a stop up for longer than the goodbyes
@@ -224,7 +225,7 @@ func TestCrash(t *testing.T) {
 	other := b.DialSSE(t, "s")
 	armed.Store(true)
 	c.Send(`{"jsonrpc":"2.0","id":1,"method":"m"}`)
-	equal(t, "the stream's end", c.Next(), "")
+	brokertest.Equal(t, "the stream's end", c.Next(), "")
 	b.Sessions(t, "s", 1)
 	works(t, p, other)
 }

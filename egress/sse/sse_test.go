@@ -42,8 +42,8 @@ func TestTranscript(t *testing.T) {
 	}
 	const call = `{"jsonrpc":"2.0","id":1,"method":"m"}`
 	a := b.Exchange(t, "POST "+endpoint[1]+" HTTP/1.1\r\nHost: x\r\nContent-Length: "+strconv.Itoa(len(call))+"\r\n\r\n"+call)
-	is(t, "POST", a, 202, "")
-	equal(t, "the answer", stream.until("\n\n"), "event: message\ndata: "+`{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"Provider \"a/b\" not connected"}}`+"\n\n")
+	brokertest.Is(t, "POST", a, 202, "")
+	brokertest.Equal(t, "the answer", stream.until("\n\n"), "event: message\ndata: "+`{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"Provider \"a/b\" not connected"}}`+"\n\n")
 }
 
 // text reads a connection piece by piece.
@@ -77,15 +77,15 @@ func TestHeaders(t *testing.T) {
 		"Content-Type": "text/event-stream", "Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no",
 		"Content-Encoding": "", "Mcp-Session-Id": "",
 	} {
-		equal(t, name, stream.Header.Get(name), want)
+		brokertest.Equal(t, name, stream.Header.Get(name), want)
 	}
 	c.Post.URL = b.URL() + "/s/messages"
 	for what, h := range map[string]http.Header{
 		"stream": stream.Header, "post": c.Post.Post("x").Header, "preflight": c.Post.Do("OPTIONS", "").Header,
 		"stream's preflight": get.Do("OPTIONS", "").Header,
 	} {
-		equal(t, what+": allowed origin", h.Get("Access-Control-Allow-Origin"), "*")
-		equal(t, what+": exposed headers", h.Get("Access-Control-Expose-Headers"), "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate")
+		brokertest.Equal(t, what+": allowed origin", h.Get("Access-Control-Allow-Origin"), "*")
+		brokertest.Equal(t, what+": exposed headers", h.Get("Access-Control-Expose-Headers"), "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate")
 	}
 }
 
@@ -96,10 +96,10 @@ func TestMethods(t *testing.T) {
 		"POST /x/sse", "PUT /x/sse", "DELETE /x/sse", "HEAD /x/sse", "GET /x/messages", "HEAD /x/messages", "PUT /x/messages",
 		"DELETE /x/messages", "GET /x/SSE", "GET /x/sse/y", "GET /sse", "POST /messages", "POST /x/y/messages",
 	} {
-		is(t, request, b.Exchange(t, request+" HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"), 404, "")
+		brokertest.Is(t, request, b.Exchange(t, request+" HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"), 404, "")
 	}
 	for _, target := range []string{"//[/messages", "/%zz/messages?sessionId=%zz", "/x/messages/", "/x/%6dessages"} {
-		is(t, target, b.Exchange(t, "POST "+target+" HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"), 400, "Unknown or expired session")
+		brokertest.Is(t, target, b.Exchange(t, "POST "+target+" HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"), 400, "Unknown or expired session")
 	}
 	for target, endpoint := range map[string]string{
 		"/%zz/sse": "/%25zz/messages", "//x/sse": "/x/messages", "/a%20b%2F/sse": "/a%20b%2F/messages", "/é(!)/sse": "/%C3%A9(!)/messages",
@@ -138,9 +138,9 @@ func TestPathsMove(t *testing.T) {
 		t.Errorf("endpoint %q", c.Endpoint)
 	}
 	c.Send(`{"jsonrpc":"2.0","id":1,"method":"m"}`)
-	equal(t, "answer", c.Receive(), `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"Provider \"s\" not connected"}}`)
-	is(t, "GET /s/sse", brokertest.NewClient(t, b.URL()+"/s/sse").Do("GET", ""), 404, "")
-	is(t, "POST /s/messages", brokertest.NewClient(t, b.URL()+"/s/messages").Post("{}"), 404, "")
+	brokertest.Equal(t, "answer", c.Receive(), `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"Provider \"s\" not connected"}}`)
+	brokertest.Is(t, "GET /s/sse", brokertest.NewClient(t, b.URL()+"/s/sse").Do("GET", ""), 404, "")
+	brokertest.Is(t, "POST /s/messages", brokertest.NewClient(t, b.URL()+"/s/messages").Post("{}"), 404, "")
 }
 
 // Spec 01 5.6: a post on no session, on one of another slot, and on one whose
@@ -158,14 +158,14 @@ func TestUnknownSession(t *testing.T) {
 		strings.Replace(other.Endpoint, "/other/", "/s/", 1),
 	} {
 		a := post(target)
-		is(t, target, a, 400, "Unknown or expired session")
-		equal(t, "content type", a.Header.Get("Content-Type"), "text/plain; charset=utf-8")
+		brokertest.Is(t, target, a, 400, "Unknown or expired session")
+		brokertest.Equal(t, "content type", a.Header.Get("Content-Type"), "text/plain; charset=utf-8")
 	}
-	is(t, "an extra parameter", post(c.Endpoint+"&x=1"), 202, "")
-	equal(t, "B>P", p.Receive(), `{"jsonrpc":"2.0","method":"m"}`)
+	brokertest.Is(t, "an extra parameter", post(c.Endpoint+"&x=1"), 202, "")
+	brokertest.Equal(t, "B>P", p.Receive(), `{"jsonrpc":"2.0","method":"m"}`)
 	c.Close()
 	b.Sessions(t, "s", 0)
-	is(t, "after the stream's end", post(c.Endpoint), 400, "Unknown or expired session")
+	brokertest.Is(t, "after the stream's end", post(c.Endpoint), 400, "Unknown or expired session")
 }
 
 // Spec 01 5.5: the origin rule on both endpoints, with one warn line for each
@@ -180,7 +180,7 @@ func TestOrigin(t *testing.T) {
 	} {
 		get.Header["Origin"], c.Post.Header["Origin"] = []string{"https://x.example"}, []string{"https://x.example"}
 		text := strings.Replace(refusal, "%s", endpoint, 1)
-		is(t, endpoint, do(), 403, failure("invalid_origin", strings.ReplaceAll(text, `"`, `\"`)))
+		brokertest.Is(t, endpoint, do(), 403, failure("invalid_origin", strings.ReplaceAll(text, `"`, `\"`)))
 		if lines := b.Log.Lines(endpoint); len(lines) != 1 || lines[0] != `[broker] refused SSE request on "`+endpoint+`": `+text {
 			t.Errorf("logged %q", lines)
 		}
@@ -190,7 +190,7 @@ func TestOrigin(t *testing.T) {
 	if first := stream.Next(); stream.Status != 200 || !strings.HasPrefix(first, "event: endpoint\n") {
 		t.Errorf("empty Origin: %d %q", stream.Status, first)
 	}
-	is(t, "empty Origin", c.Post.Post(`{"jsonrpc":"2.0","method":"m"}`), 202, "")
+	brokertest.Is(t, "empty Origin", c.Post.Post(`{"jsonrpc":"2.0","method":"m"}`), 202, "")
 }
 
 // Spec 01 5.5, section 9 item 26: an allowed origin passes on both.
@@ -205,8 +205,8 @@ func TestOriginAllowed(t *testing.T) {
 	}
 	post := brokertest.NewClient(t, b.URL()+endpoint)
 	post.Header.Set("Origin", "https://a.example")
-	is(t, "allowed", post.Post(`{"jsonrpc":"2.0","method":"m"}`), 202, "")
+	brokertest.Is(t, "allowed", post.Post(`{"jsonrpc":"2.0","method":"m"}`), 202, "")
 	post.Header.Set("Origin", "https://a.example/")
-	is(t, "a slash behind it", post.Post("{}"), 403, failure("invalid_origin",
+	brokertest.Is(t, "a slash behind it", post.Post("{}"), 403, failure("invalid_origin",
 		`Origin \"https://a.example/\" is not allowed on /s/messages. allowedOrigins (MCP_BROKER_ALLOWED_ORIGINS) is compared verbatim, scheme, port and trailing slash included, and holds: https://a.example.`))
 }

@@ -66,10 +66,10 @@ func TestChecks(t *testing.T) {
 				c.Header.Set("Mcp-Protocol-Version", test.version)
 			}
 			a := c.Do(test.method, test.body)
-			is(t, test.method, a, test.status, test.want)
-			equal(t, "content type", a.Header.Get("Content-Type"), "application/json; charset=utf-8")
+			brokertest.Is(t, test.method, a, test.status, test.want)
+			brokertest.Equal(t, "content type", a.Header.Get("Content-Type"), "application/json; charset=utf-8")
 			if test.status == http.StatusMethodNotAllowed {
-				equal(t, "Allow", a.Header.Get("Allow"), "GET, POST, DELETE")
+				brokertest.Equal(t, "Allow", a.Header.Get("Allow"), "GET, POST, DELETE")
 			}
 		})
 	}
@@ -82,7 +82,7 @@ func TestProtocolVersionHeader(t *testing.T) {
 		c.Header.Set("Mcp-Protocol-Version", version)
 		reply := c.Start(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
 		brokertest.Respond(p, p.Receive(), "{}")
-		is(t, version, c.Await(reply), 200, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+		brokertest.Is(t, version, c.Await(reply), 200, `{"jsonrpc":"2.0","id":1,"result":{}}`)
 	}
 }
 
@@ -92,9 +92,9 @@ func TestNegotiationIsTheProviders(t *testing.T) {
 	p := b.Dedicated(t, "s")
 	c := brokertest.NewClient(t, b.MCPURL("s"))
 	reply := c.Start(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2099-01-01"}}`)
-	equal(t, "B>P", stable(p.Receive()), `{"jsonrpc":"2.0","id":"brk-1","method":"initialize","params":{"_meta":{"traceparent":"$TRACE"},"protocolVersion":"2099-01-01"}}`)
+	brokertest.Equal(t, "B>P", stable(p.Receive()), `{"jsonrpc":"2.0","id":"brk-1","method":"initialize","params":{"_meta":{"traceparent":"$TRACE"},"protocolVersion":"2099-01-01"}}`)
 	p.Send(`{"jsonrpc":"2.0","id":"brk-1","result":{"protocolVersion":"2024-11-05"}}`)
-	equal(t, "B>C", c.Await(reply).Body, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2024-11-05"}}`)
+	brokertest.Equal(t, "B>C", c.Await(reply).Body, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2024-11-05"}}`)
 }
 
 // Spec 01 5.5: without configuration every Origin is refused, "null" and the
@@ -104,7 +104,7 @@ func TestOriginDefault(t *testing.T) {
 	for _, origin := range []string{"https://x.example", "null", b.URL()} {
 		c.Header.Set("Origin", origin)
 		for _, method := range []string{"POST", "GET", "DELETE", "PUT"} {
-			is(t, method+" from "+origin, c.Do(method, ""), 403, failure("invalid_origin", `Origin \"`+origin+`\" is not allowed on /s/mcp. No origin is allowed by default; pages served by the broker are not exempt. Add the origin to allowedOrigins or MCP_BROKER_ALLOWED_ORIGINS.`))
+			brokertest.Is(t, method+" from "+origin, c.Do(method, ""), 403, failure("invalid_origin", `Origin \"`+origin+`\" is not allowed on /s/mcp. No origin is allowed by default; pages served by the broker are not exempt. Add the origin to allowedOrigins or MCP_BROKER_ALLOWED_ORIGINS.`))
 		}
 		if a := c.Do("OPTIONS", ""); a.Status != 204 {
 			t.Errorf("OPTIONS from %s: %d", origin, a.Status)
@@ -140,7 +140,7 @@ func TestOriginAllowed(t *testing.T) {
 			}
 			for _, origin := range c.refused {
 				cl.Header["Origin"] = []string{origin}
-				is(t, origin, cl.Post(brokertest.InitializeFrame), 403, failure("invalid_origin",
+				brokertest.Is(t, origin, cl.Post(brokertest.InitializeFrame), 403, failure("invalid_origin",
 					`Origin \"`+origin+`\" is not allowed on /s/mcp. allowedOrigins (MCP_BROKER_ALLOWED_ORIGINS) is compared verbatim, scheme, port and trailing slash included, and holds: `+strings.ReplaceAll(c.rule.String(), `\`, `\\`)+`.`))
 			}
 			cl.Header["Origin"] = []string{c.allowed[0], c.allowed[0]}
@@ -182,7 +182,7 @@ func TestStrictHTTP(t *testing.T) {
 			if !mode {
 				status, body = 202, ""
 			}
-			is(t, r.method+" "+r.contentType+" accepting "+r.accept, c.Do(r.method, `{"jsonrpc":"2.0","method":"notifications/x"}`), status, body)
+			brokertest.Is(t, r.method+" "+r.contentType+" accepting "+r.accept, c.Do(r.method, `{"jsonrpc":"2.0","method":"notifications/x"}`), status, body)
 		}
 	}
 	_, _, c := served(t)
@@ -201,7 +201,7 @@ func TestCORS(t *testing.T) {
 			"Access-Control-Allow-Headers":  headers,
 			"Access-Control-Expose-Headers": "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate",
 		} {
-			equal(t, what+": "+name, a.Header.Get(name), want)
+			brokertest.Equal(t, what+": "+name, a.Header.Get(name), want)
 		}
 	}
 	const usual = "Content-Type, Accept, Mcp-Session-Id, Mcp-Protocol-Version, Last-Event-ID, Authorization"
@@ -210,7 +210,7 @@ func TestCORS(t *testing.T) {
 	lax(c.Do("PUT", ""), "405", usual)
 	for _, path := range []string{"/s/mcp", "/", "/nowhere/at/all", "/%zz/mcp"} {
 		a := b.Exchange(t, "OPTIONS "+path+" HTTP/1.1\r\nHost: x\r\nAccess-Control-Request-Headers: X-One, x-two\r\nOrigin: https://x\r\n\r\n")
-		is(t, "OPTIONS "+path, a, 204, "")
+		brokertest.Is(t, "OPTIONS "+path, a, 204, "")
 		lax(a, "OPTIONS "+path, "X-One, x-two")
 	}
 	lax(b.Exchange(t, "GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n"), "404", usual)
@@ -228,13 +228,13 @@ func TestHTTPRouting(t *testing.T) {
 		{"http://elsewhere.example/abs/mcp", "abs"}, {"http://elsewhere.example//abs2/mcp?x", "abs2"},
 	} {
 		a := post(b, t, c.target, brokertest.InitializeFrame)
-		is(t, c.target, a, 200, `{"jsonrpc":"2.0","id":0,"error":{"code":-32000,"message":"Provider \"`+c.slot+`\" not connected"}}`)
+		brokertest.Is(t, c.target, a, 200, `{"jsonrpc":"2.0","id":0,"error":{"code":-32000,"message":"Provider \"`+c.slot+`\" not connected"}}`)
 	}
 	for _, target := range []string{
 		"/", "/x", "/mcp", "/x/mcp/y", "/x/MCP", "/x/sse", "/%zz/anything", "/__samples_index__",
 		"/.well-known/oauth-protected-resource/x/mcp", "http://elsewhere.example", "/x/%2Fmcp",
 	} {
-		is(t, target, post(b, t, target, brokertest.InitializeFrame), 404, "")
+		brokertest.Is(t, target, post(b, t, target, brokertest.InitializeFrame), 404, "")
 	}
 	if a := post(b, t, "//[/messages", "{}"); a.Status != 400 {
 		t.Errorf("F-03: %d %s", a.Status, a.Body)
@@ -252,7 +252,7 @@ func TestMCPPathMoves(t *testing.T) {
 	paths := config.Default().Paths
 	paths.MCP = "/rpc"
 	b := brokertest.Start(t, brokertest.Options{Configure: []mcpbroker.Option{mcpbroker.WithPaths(paths)}})
-	is(t, "/s/mcp", post(b, t, "/s/mcp", brokertest.InitializeFrame), 404, "")
+	brokertest.Is(t, "/s/mcp", post(b, t, "/s/mcp", brokertest.InitializeFrame), 404, "")
 	if a := post(b, t, "/s/rpc", brokertest.InitializeFrame); a.Status != 200 {
 		t.Errorf("/s/rpc: %d", a.Status)
 	}

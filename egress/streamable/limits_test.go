@@ -32,17 +32,17 @@ func TestBodyLimit(t *testing.T) {
 	}
 	withLength := func(size int) string { return head + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", size, body(size)) }
 
-	is(t, "length, at the limit", b.Exchange(t, withLength(limit)), 202, "")
-	is(t, "chunked, at the limit", b.Exchange(t, chunked(limit)), 202, "")
+	brokertest.Is(t, "length, at the limit", b.Exchange(t, withLength(limit)), 202, "")
+	brokertest.Is(t, "chunked, at the limit", b.Exchange(t, chunked(limit)), 202, "")
 	for range 2 {
-		equal(t, "B>P", p.Receive(), body(limit))
+		brokertest.Equal(t, "B>P", p.Receive(), body(limit))
 	}
-	is(t, "length, one more", b.Exchange(t, withLength(limit+1)), 413, tooLarge)
-	is(t, "chunked, one more", b.Exchange(t, chunked(limit+1)), 413, tooLarge)
-	is(t, "length, announced only", b.Exchange(t, head+"Content-Length: 99999999999\r\n\r\n"), 413, tooLarge)
-	is(t, "endless chunks", b.Exchange(t, head+"Transfer-Encoding: chunked\r\n\r\n"+strings.Repeat("400\r\n"+strings.Repeat("x", 1024)+"\r\n", 64)), 413, tooLarge)
-	is(t, "short body", half(t, b, head+"Content-Length: 100\r\n\r\n{}"), 400, failure("parse_error", "Body is shorter than its Content-Length"))
-	is(t, "broken chunk", b.Exchange(t, head+"Transfer-Encoding: chunked\r\n\r\nzz\r\n"), 400, failure("parse_error", "Body could not be read to its end"))
+	brokertest.Is(t, "length, one more", b.Exchange(t, withLength(limit+1)), 413, tooLarge)
+	brokertest.Is(t, "chunked, one more", b.Exchange(t, chunked(limit+1)), 413, tooLarge)
+	brokertest.Is(t, "length, announced only", b.Exchange(t, head+"Content-Length: 99999999999\r\n\r\n"), 413, tooLarge)
+	brokertest.Is(t, "endless chunks", b.Exchange(t, head+"Transfer-Encoding: chunked\r\n\r\n"+strings.Repeat("400\r\n"+strings.Repeat("x", 1024)+"\r\n", 64)), 413, tooLarge)
+	brokertest.Is(t, "short body", half(t, b, head+"Content-Length: 100\r\n\r\n{}"), 400, failure("parse_error", "Body is shorter than its Content-Length"))
+	brokertest.Is(t, "broken chunk", b.Exchange(t, head+"Transfer-Encoding: chunked\r\n\r\nzz\r\n"), 400, failure("parse_error", "Body could not be read to its end"))
 	delivered(t, p, c)
 }
 
@@ -80,7 +80,7 @@ func TestBodyByteByByte(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	equal(t, "B>P", p.Receive(), frame)
+	brokertest.Equal(t, "B>P", p.Receive(), frame)
 }
 
 // A flood of headers is answered 431.

@@ -14,21 +14,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func equal(t testing.TB, what, got, want string) {
-	t.Helper()
-	if got != want {
-		t.Errorf("%s:\n got %s\nwant %s", what, got, want)
-	}
-}
-
-// is compares a whole answer.
-func is(t testing.TB, what string, a brokertest.Answer, status int, body string) {
-	t.Helper()
-	if a.Status != status || a.Body != body {
-		t.Errorf("%s:\n got %d %s\nwant %d %s", what, a.Status, a.Body, status, body)
-	}
-}
-
 // configured starts a broker whose configuration is changed in place.
 func configured(t testing.TB, change func(*config.Config)) *brokertest.Broker {
 	t.Helper()
@@ -69,7 +54,7 @@ func event(id, frame string) string { return "event: message\nid: " + id + "\nda
 func listen(t testing.TB, c *brokertest.Client) *brokertest.Stream {
 	t.Helper()
 	s := c.Listen()
-	equal(t, "first bytes", s.Next(), ": open")
+	brokertest.Equal(t, "first bytes", s.Next(), ": open")
 	return s
 }
 

@@ -73,12 +73,12 @@ func TestSessionOwner(t *testing.T) {
 	a.Initialize()
 	b.Session = a.Session
 	for _, method := range []string{"POST", "GET", "DELETE", "PUT"} {
-		is(t, method+" by another caller", b.Do(method, `{"jsonrpc":"2.0","method":"m"}`), 403, foreign)
+		brokertest.Is(t, method+" by another caller", b.Do(method, `{"jsonrpc":"2.0","method":"m"}`), 403, foreign)
 	}
 	b.Header.Set("Mcp-Protocol-Version", "x")
-	is(t, "before the version check (5.1)", b.Do("POST", ""), 403, foreign)
+	brokertest.Is(t, "before the version check (5.1)", b.Do("POST", ""), 403, foreign)
 	e.log.Wait(t, `[broker] refused a request on Streamable HTTP session "`+a.Session+`" of slot "s"`)
-	is(t, "the owner", a.Post(`{"jsonrpc":"2.0","method":"m"}`), 202, "")
+	brokertest.Is(t, "the owner", a.Post(`{"jsonrpc":"2.0","method":"m"}`), 202, "")
 	for _, forged := range []string{a.Session + "&owner=b", a.Session + " ", " " + a.Session[1:], a.Session + ", " + a.Session} {
 		c := e.client(t, "b")
 		c.Session = forged
@@ -88,8 +88,8 @@ func TestSessionOwner(t *testing.T) {
 	}
 	anonymous := brokertest.NewClient(t, e.url)
 	anonymous.Session = a.Session
-	is(t, "without credentials", anonymous.Post(`{"jsonrpc":"2.0","method":"m"}`), 401, "")
-	is(t, "the owner ends it", a.Do("DELETE", ""), 204, "")
+	brokertest.Is(t, "without credentials", anonymous.Post(`{"jsonrpc":"2.0","method":"m"}`), 401, "")
+	brokertest.Is(t, "the owner ends it", a.Do("DELETE", ""), 204, "")
 }
 
 // Spec 01 5.5: the origin comes before the credentials.
@@ -113,8 +113,8 @@ func TestStopped(t *testing.T) {
 	if err := e.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "the stream", stream.Next(), "")
-	is(t, "a request", c.Post(`{"jsonrpc":"2.0","method":"m"}`), 503, sessionClosed)
-	is(t, "a new session", e.client(t, "a").Post(brokertest.InitializeFrame), 503, sessionClosed)
-	is(t, "its session", c.Do("DELETE", ""), 404, unknownSession)
+	brokertest.Equal(t, "the stream", stream.Next(), "")
+	brokertest.Is(t, "a request", c.Post(`{"jsonrpc":"2.0","method":"m"}`), 503, sessionClosed)
+	brokertest.Is(t, "a new session", e.client(t, "a").Post(brokertest.InitializeFrame), 503, sessionClosed)
+	brokertest.Is(t, "its session", c.Do("DELETE", ""), 404, unknownSession)
 }

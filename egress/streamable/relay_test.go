@@ -38,7 +38,7 @@ func TestFramesToProvider(t *testing.T) {
 			reply := c.Start(test.sent)
 			request := p.Receive()
 			id := brokertest.ID(request)
-			equal(t, "B>P", strings.Replace(stable(request), id, "$ID", 1), test.want)
+			brokertest.Equal(t, "B>P", strings.Replace(stable(request), id, "$ID", 1), test.want)
 			brokertest.Respond(p, request, "{}")
 			if a := c.Await(reply); !strings.HasSuffix(a.Body, `,"result":{}}`) {
 				t.Errorf("answer %d %s", a.Status, a.Body)
@@ -57,10 +57,10 @@ func TestDuplicateKnownKeys(t *testing.T) {
 		"traceparent":            `{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":{"traceparent":1,"traceparent":2}}}`,
 		"method":                 `{"jsonrpc":"2.0","id":1,"method":"m","meth\u006fd":"n"}`,
 	} {
-		is(t, member, c.Post(body), 400, failure("invalid_request", `Body is not a JSON-RPC message: duplicate member \"`+member+`\"`))
+		brokertest.Is(t, member, c.Post(body), 400, failure("invalid_request", `Body is not a JSON-RPC message: duplicate member \"`+member+`\"`))
 	}
 	c.Post(`{"method":"marker"}`)
-	equal(t, "the first frame", p.Receive(), `{"method":"marker"}`)
+	brokertest.Equal(t, "the first frame", p.Receive(), `{"method":"marker"}`)
 }
 
 // Spec 01 4.2, 4.8, F-20: notifications pass verbatim but for the caller key;
@@ -74,9 +74,9 @@ func TestNotesToProvider(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":"brk-1","result":{}}`, ""},
 		{`{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"m"}}`, ""},
 	} {
-		is(t, test.sent, c.Post(test.sent), 202, "")
+		brokertest.Is(t, test.sent, c.Post(test.sent), 202, "")
 		if test.want != "" {
-			equal(t, "B>P", p.Receive(), test.want)
+			brokertest.Equal(t, "B>P", p.Receive(), test.want)
 		}
 	}
 	delivered(t, p, c)
@@ -92,14 +92,14 @@ func TestCancellation(t *testing.T) {
 		reply := c.Start(`{"jsonrpc":"2.0","id":` + id + `,"method":"slow"}`)
 		request := p.Receive()
 		for _, foreign := range []string{id, brokertest.ID(request), `"unknown"`} { // by another client
-			is(t, "foreign cancellation", d.Post(fmt.Sprintf(cancel, foreign)), 202, "")
+			brokertest.Is(t, "foreign cancellation", d.Post(fmt.Sprintf(cancel, foreign)), 202, "")
 		}
-		is(t, "a broker id", c.Post(fmt.Sprintf(cancel, brokertest.ID(request))), 202, "")
-		is(t, "no request id", c.Post(`{"jsonrpc":"2.0","method":"notifications/cancelled"}`), 202, "")
-		is(t, "own cancellation", c.Post(fmt.Sprintf(cancel, id)), 202, "")
-		equal(t, "B>P", p.Receive(), fmt.Sprintf(cancel, brokertest.ID(request)))
+		brokertest.Is(t, "a broker id", c.Post(fmt.Sprintf(cancel, brokertest.ID(request))), 202, "")
+		brokertest.Is(t, "no request id", c.Post(`{"jsonrpc":"2.0","method":"notifications/cancelled"}`), 202, "")
+		brokertest.Is(t, "own cancellation", c.Post(fmt.Sprintf(cancel, id)), 202, "")
+		brokertest.Equal(t, "B>P", p.Receive(), fmt.Sprintf(cancel, brokertest.ID(request)))
 		brokertest.Respond(p, request, `"too late"`) // it may have answered already
-		is(t, "answer", c.Await(reply), 200, `{"jsonrpc":"2.0","id":`+id+`,"result":"too late"}`)
+		brokertest.Is(t, "answer", c.Await(reply), 200, `{"jsonrpc":"2.0","id":`+id+`,"result":"too late"}`)
 	}
 	delivered(t, p, c)
 }
@@ -136,7 +136,7 @@ func TestClientsCutMidCall(t *testing.T) {
 		got := p.Receive()
 		_, rest, _ := strings.Cut(got, `"requestId":`)
 		id, _, _ := strings.Cut(rest, ",")
-		equal(t, "F-45", got, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+id+`,"reason":"The caller no longer waits for the answer"}}`)
+		brokertest.Equal(t, "F-45", got, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+id+`,"reason":"The caller no longer waits for the answer"}}`)
 		if !open[id] {
 			t.Errorf("cancelled twice, or never asked: %s", id)
 		}
@@ -145,9 +145,9 @@ func TestClientsCutMidCall(t *testing.T) {
 	}
 	b.Pending(t, "s", 1)
 	brokertest.Respond(q, elsewhereRequest, "{}")
-	is(t, "another slot", other.Await(elsewhere), 200, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+	brokertest.Is(t, "another slot", other.Await(elsewhere), 200, `{"jsonrpc":"2.0","id":1,"result":{}}`)
 	brokertest.Respond(p, bystanderRequest, "{}")
-	is(t, "the same slot", first.Await(bystander), 200, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+	brokertest.Is(t, "the same slot", first.Await(bystander), 200, `{"jsonrpc":"2.0","id":1,"result":{}}`)
 	b.Pending(t, "s", 0)
 	if lines := b.Log.Lines("matches no request"); len(lines) != 0 {
 		t.Errorf("late answers: %q", lines)
@@ -164,7 +164,7 @@ func TestProviderErrors(t *testing.T) {
 	} {
 		reply := c.Start(`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`)
 		p.Send(`{"jsonrpc":"2.0","id":` + brokertest.ID(p.Receive()) + `,` + outcome + `}`)
-		is(t, outcome, c.Await(reply), 200, `{"jsonrpc":"2.0","id":1,`+outcome+`}`)
+		brokertest.Is(t, outcome, c.Await(reply), 200, `{"jsonrpc":"2.0","id":1,`+outcome+`}`)
 	}
 }
 
@@ -179,8 +179,8 @@ func TestStopWithCallsInFlight(t *testing.T) {
 	go func() { defer close(stopped); b.Stop(t) }()
 	refused(t, b) // no new connection: the stop has begun
 	brokertest.Respond(p, request, "{}")
-	is(t, "a call that is answered in time", c.Await(answered), 200, `{"jsonrpc":"2.0","id":1,"result":{}}`)
-	equal(t, "the stream", stream.Next(), "")
+	brokertest.Is(t, "a call that is answered in time", c.Await(answered), 200, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+	brokertest.Equal(t, "the stream", stream.Next(), "")
 	if code, _ := p.Closed(); code != 1001 {
 		t.Errorf("the provider was closed with %d", code)
 	}
@@ -197,7 +197,7 @@ func TestStopCutsCalls(t *testing.T) {
 	if err := b.Broker.Stop(ctx); err != nil {
 		t.Errorf("stop: %v", err)
 	}
-	is(t, "the call", c.Await(pending), 503, sessionClosed)
+	brokertest.Is(t, "the call", c.Await(pending), 503, sessionClosed)
 }
 
 // refused waits until the broker takes no connection any more.

@@ -26,15 +26,15 @@ func TestSessionLife(t *testing.T) {
 	reply := c.Start(brokertest.InitializeFrame)
 	brokertest.Respond(p, p.Receive(), "{}")
 	a := c.Await(reply)
-	is(t, "initialize", a, 200, `{"jsonrpc":"2.0","id":0,"result":{}}`)
-	equal(t, "content type", a.Header.Get("Content-Type"), "application/json; charset=utf-8")
+	brokertest.Is(t, "initialize", a, 200, `{"jsonrpc":"2.0","id":0,"result":{}}`)
+	brokertest.Equal(t, "content type", a.Header.Get("Content-Type"), "application/json; charset=utf-8")
 	c.Session = a.Header.Get("Mcp-Session-Id")
 	if !regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`).MatchString(c.Session) {
 		t.Errorf("session id %q is no random UUID", c.Session)
 	}
 	a = c.Post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	is(t, "initialized", a, 202, "")
-	equal(t, "session header of other answers", a.Header.Get("Mcp-Session-Id"), "")
+	brokertest.Is(t, "initialized", a, 202, "")
+	brokertest.Equal(t, "session header of other answers", a.Header.Get("Mcp-Session-Id"), "")
 	p.Receive()
 
 	stream := c.Listen()
@@ -42,19 +42,19 @@ func TestSessionLife(t *testing.T) {
 		"Content-Type": "text/event-stream", "Cache-Control": "no-cache, no-transform",
 		"Mcp-Session-Id": c.Session, "X-Accel-Buffering": "no", "Content-Encoding": "", // row 73; the client accepts gzip
 	} {
-		equal(t, name, stream.Header.Get(name), want)
+		brokertest.Equal(t, name, stream.Header.Get(name), want)
 	}
-	equal(t, "first bytes", stream.Next(), ": open")
+	brokertest.Equal(t, "first bytes", stream.Next(), ": open")
 
 	pending := c.Start(`{"jsonrpc":"2.0","id":1,"method":"slow"}`)
 	request := p.Receive()
-	is(t, "DELETE", c.Do("DELETE", ""), 204, "")
-	is(t, "the POST in flight", c.Await(pending), 503, sessionClosed)
-	equal(t, "the stream", stream.Next(), "")
-	equal(t, "F-45", p.Receive(), `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+brokertest.ID(request)+`,"reason":"The caller no longer waits for the answer"}}`)
+	brokertest.Is(t, "DELETE", c.Do("DELETE", ""), 204, "")
+	brokertest.Is(t, "the POST in flight", c.Await(pending), 503, sessionClosed)
+	brokertest.Equal(t, "the stream", stream.Next(), "")
+	brokertest.Equal(t, "F-45", p.Receive(), `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+brokertest.ID(request)+`,"reason":"The caller no longer waits for the answer"}}`)
 	b.WaitSlot(t, "s", func(i msg.SlotInfo) bool { return i.SessionCount == 0 && i.PendingCount == 0 })
 	for _, method := range []string{"DELETE", "POST", "GET"} {
-		is(t, method+" afterwards", c.Do(method, `{"jsonrpc":"2.0","method":"m"}`), 404, unknownSession)
+		brokertest.Is(t, method+" afterwards", c.Do(method, `{"jsonrpc":"2.0","method":"m"}`), 404, unknownSession)
 	}
 }
 
@@ -63,19 +63,19 @@ func TestSessionLife(t *testing.T) {
 func TestNoProvider(t *testing.T) {
 	b := brokertest.Start(t, brokertest.Options{})
 	c := brokertest.NewClient(t, b.MCPURL("s"))
-	is(t, "initialize", c.Initialize(), 200, `{"jsonrpc":"2.0","id":0,`+notConnected+`}`)
+	brokertest.Is(t, "initialize", c.Initialize(), 200, `{"jsonrpc":"2.0","id":0,`+notConnected+`}`)
 	stream := listen(t, c)
-	is(t, "request", c.Post(`{"jsonrpc":"2.0","id":"x","method":"tools/list"}`), 200, `{"jsonrpc":"2.0","id":"x",`+notConnected+`}`)
-	is(t, "notification", c.Post(`{"jsonrpc":"2.0","method":"notifications/x"}`), 202, "")
+	brokertest.Is(t, "request", c.Post(`{"jsonrpc":"2.0","id":"x","method":"tools/list"}`), 200, `{"jsonrpc":"2.0","id":"x",`+notConnected+`}`)
+	brokertest.Is(t, "notification", c.Post(`{"jsonrpc":"2.0","method":"notifications/x"}`), 202, "")
 	b.Pending(t, "s", 0)
 	p := b.Dedicated(t, "s")
 	brokertest.Respond(p, p.Receive(), "{}") // F-25: the remembered initialize
 	p.Receive()
 	p.Send(`{"jsonrpc":"2.0","method":"notifications/first"}`)
-	equal(t, "the first event", stream.Next(), event("1", `{"jsonrpc":"2.0","method":"notifications/first"}`))
+	brokertest.Equal(t, "the first event", stream.Next(), event("1", `{"jsonrpc":"2.0","method":"notifications/first"}`))
 	reply := c.Start(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 	brokertest.Respond(p, p.Receive(), "{}")
-	is(t, "the same session", c.Await(reply), 200, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+	brokertest.Is(t, "the same session", c.Await(reply), 200, `{"jsonrpc":"2.0","id":1,"result":{}}`)
 }
 
 // Spec 01 5.2: initialize without an id opens a session with 202; with a session
@@ -84,17 +84,17 @@ func TestInitializeForms(t *testing.T) {
 	b := brokertest.Start(t, brokertest.Options{})
 	c := brokertest.NewClient(t, b.MCPURL("s"))
 	a := c.Post(`{"jsonrpc":"2.0","method":"initialize"}`)
-	is(t, "without id", a, 202, "")
+	brokertest.Is(t, "without id", a, 202, "")
 	if c.Session = a.Header.Get("Mcp-Session-Id"); c.Session == "" {
 		t.Fatal("no session")
 	}
 	a = c.Post(brokertest.InitializeFrame)
-	is(t, "again", a, 200, `{"jsonrpc":"2.0","id":0,`+notConnected+`}`)
-	equal(t, "session of the second", a.Header.Get("Mcp-Session-Id"), "")
+	brokertest.Is(t, "again", a, 200, `{"jsonrpc":"2.0","id":0,`+notConnected+`}`)
+	brokertest.Equal(t, "session of the second", a.Header.Get("Mcp-Session-Id"), "")
 	other := brokertest.NewClient(t, b.MCPURL("other"))
 	other.Session = c.Session
 	for _, method := range []string{"POST", "GET", "DELETE"} {
-		is(t, method+" on another slot", other.Do(method, brokertest.InitializeFrame), 404, unknownSession)
+		brokertest.Is(t, method+" on another slot", other.Do(method, brokertest.InitializeFrame), 404, unknownSession)
 	}
 	b.Sessions(t, "s", 1)
 	escaped := brokertest.NewClient(t, b.MCPURL("s"))
@@ -112,18 +112,18 @@ func TestInitializeCached(t *testing.T) {
 	c.Handshake(p)
 	d := brokertest.NewClient(t, b.MCPURL("s"))
 	a := d.Post(`{"jsonrpc":"2.0","id":"second","method":"initialize","params":{"clientInfo":{"name":"d"}}}`)
-	is(t, "the second client", a, 200, `{"jsonrpc":"2.0","id":"second","result":`+brokertest.ServerResult+`}`)
+	brokertest.Is(t, "the second client", a, 200, `{"jsonrpc":"2.0","id":"second","result":`+brokertest.ServerResult+`}`)
 	d.Session = a.Header.Get("Mcp-Session-Id")
-	is(t, "its initialized", d.Post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`), 202, "")
+	brokertest.Is(t, "its initialized", d.Post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`), 202, "")
 	reply := d.Start(`{"jsonrpc":"2.0","id":1,"method":"m"}`)
 	request := p.Receive()
-	equal(t, "the next frame", stable(request), `{"jsonrpc":"2.0","id":"brk-2","method":"m","params":{"_meta":{"traceparent":"$TRACE"}}}`)
+	brokertest.Equal(t, "the next frame", stable(request), `{"jsonrpc":"2.0","id":"brk-2","method":"m","params":{"_meta":{"traceparent":"$TRACE"}}}`)
 	brokertest.Respond(p, request, "{}")
 	d.Await(reply)
 	p.Drop()
 	b.Empty(t, "s")
 	p = b.Dedicated(t, "s")
-	equal(t, "replay of the last client's (F-25)", p.Receive(), `{"jsonrpc":"2.0","id":"brk-3","method":"initialize","params":{"clientInfo":{"name":"d"}}}`)
+	brokertest.Equal(t, "replay of the last client's (F-25)", p.Receive(), `{"jsonrpc":"2.0","id":"brk-3","method":"initialize","params":{"clientInfo":{"name":"d"}}}`)
 }
 
 // Design decision 4: initialize = "relay" relays each.
@@ -144,10 +144,10 @@ func TestSessionIdleTimeout(t *testing.T) {
 	streaming, idle := another(t, busy), another(t, busy)
 	listen(t, streaming)
 	b.Sessions(t, "s", 2)
-	is(t, "the idle session", idle.Post(`{"jsonrpc":"2.0","method":"m"}`), 404, unknownSession)
-	is(t, "the streaming session", streaming.Post(`{"jsonrpc":"2.0","method":"m"}`), 202, "")
+	brokertest.Is(t, "the idle session", idle.Post(`{"jsonrpc":"2.0","method":"m"}`), 404, unknownSession)
+	brokertest.Is(t, "the streaming session", streaming.Post(`{"jsonrpc":"2.0","method":"m"}`), 202, "")
 	brokertest.Respond(p, request, "{}")
-	is(t, "the busy session", busy.Await(reply), 200, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+	brokertest.Is(t, "the busy session", busy.Await(reply), 200, `{"jsonrpc":"2.0","id":1,"result":{}}`)
 	b.Sessions(t, "s", 1)
 }
 
@@ -168,10 +168,10 @@ func TestMaxSessionsPerSlot(t *testing.T) {
 	third.Initialize()
 	b.Sessions(t, "s", 2)
 	eventually(t, "the session without a stream has ended", func() bool { return second.Post(`{"jsonrpc":"2.0","method":"m"}`).Status == 404 })
-	is(t, "the session with a stream", first.Post(`{"jsonrpc":"2.0","method":"m"}`), 202, "")
+	brokertest.Is(t, "the session with a stream", first.Post(`{"jsonrpc":"2.0","method":"m"}`), 202, "")
 	listening(third)
 	fourth := brokertest.NewClient(t, b.MCPURL("s"))
-	is(t, "all stream", fourth.Post(brokertest.InitializeFrame), 200, `{"jsonrpc":"2.0","id":0,"error":{"code":-32000,"message":"Slot \"s\" has 2 sessions, the most it may have (maxSessionsPerSlot), and all have a stream open"}}`)
+	brokertest.Is(t, "all stream", fourth.Post(brokertest.InitializeFrame), 200, `{"jsonrpc":"2.0","id":0,"error":{"code":-32000,"message":"Slot \"s\" has 2 sessions, the most it may have (maxSessionsPerSlot), and all have a stream open"}}`)
 }
 
 // F-06: slots are bounded; one nobody uses any more makes room, one in use never.
@@ -184,7 +184,7 @@ func TestMaxSlots(t *testing.T) {
 	}
 	open("a")
 	open("b")
-	is(t, "a third slot", open("c"), 200, `{"jsonrpc":"2.0","id":0,"error":{"code":-32000,"message":"Slot \"c\" cannot be created: the broker holds 2 slots, the most it may have (maxSlots), and all are in use"}}`)
+	brokertest.Is(t, "a third slot", open("c"), 200, `{"jsonrpc":"2.0","id":0,"error":{"code":-32000,"message":"Slot \"c\" cannot be created: the broker holds 2 slots, the most it may have (maxSlots), and all are in use"}}`)
 	clients["a"].Do("DELETE", "")
 	eventually(t, "the unused slot makes room", func() bool {
 		return clients["c"].Post(`{"jsonrpc":"2.0","id":1,"method":"m"}`).Body == `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"Provider \"c\" not connected"}}`
@@ -216,7 +216,7 @@ func TestEqualIDs(t *testing.T) {
 	d := another(t, c)
 	first := c.Start(`{"jsonrpc":"2.0","id":1,"method":"c"}`)
 	fromC := p.Receive()
-	is(t, "the same id", c.Post(`{"jsonrpc":"2.0","id":1,"method":"again"}`), 200,
+	brokertest.Is(t, "the same id", c.Post(`{"jsonrpc":"2.0","id":1,"method":"again"}`), 200,
 		`{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"A request with id 1 is already in flight in this session; use another id"}}`)
 	text := c.Start(`{"jsonrpc":"2.0","id":"1","method":"c as text"}`)
 	fromText := p.Receive()
@@ -228,12 +228,12 @@ func TestEqualIDs(t *testing.T) {
 	brokertest.Respond(p, fromD, `"for d"`)
 	brokertest.Respond(p, fromText, `"for the text"`)
 	brokertest.Respond(p, fromC, `"for c"`)
-	is(t, "c", c.Await(first), 200, `{"jsonrpc":"2.0","id":1,"result":"for c"}`)
-	is(t, "c, text", c.Await(text), 200, `{"jsonrpc":"2.0","id":"1","result":"for the text"}`)
-	is(t, "d", d.Await(second), 200, `{"jsonrpc":"2.0","id":1,"result":"for d"}`)
+	brokertest.Is(t, "c", c.Await(first), 200, `{"jsonrpc":"2.0","id":1,"result":"for c"}`)
+	brokertest.Is(t, "c, text", c.Await(text), 200, `{"jsonrpc":"2.0","id":"1","result":"for the text"}`)
+	brokertest.Is(t, "d", d.Await(second), 200, `{"jsonrpc":"2.0","id":1,"result":"for d"}`)
 	again := c.Start(`{"jsonrpc":"2.0","id":1,"method":"later"}`)
 	brokertest.Respond(p, p.Receive(), "{}")
-	is(t, "the id is free again", c.Await(again), 200, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+	brokertest.Is(t, "the id is free again", c.Await(again), 200, `{"jsonrpc":"2.0","id":1,"result":{}}`)
 }
 
 // The bounds on calls in flight, of a session and of a slot.
@@ -250,15 +250,15 @@ func TestPendingBounds(t *testing.T) {
 	request := p.Receive()
 	call(c, 2)
 	p.Receive()
-	is(t, "a third of one session", c.Await(call(c, 3)), 200, `{"jsonrpc":"2.0","id":3,"error":{"code":-32000,"message":"This session has 2 requests in flight, the most it may have (maxPendingPerSession); wait for an answer before sending more"}}`)
+	brokertest.Is(t, "a third of one session", c.Await(call(c, 3)), 200, `{"jsonrpc":"2.0","id":3,"error":{"code":-32000,"message":"This session has 2 requests in flight, the most it may have (maxPendingPerSession); wait for an answer before sending more"}}`)
 	call(d, 1)
 	p.Receive()
-	is(t, "a fourth of the slot", d.Await(call(d, 2)), 200, `{"jsonrpc":"2.0","id":2,"error":{"code":-32000,"message":"Slot \"s\" has 3 requests waiting, the most it may have (maxPendingPerSlot); send the request again later"}}`)
+	brokertest.Is(t, "a fourth of the slot", d.Await(call(d, 2)), 200, `{"jsonrpc":"2.0","id":2,"error":{"code":-32000,"message":"Slot \"s\" has 3 requests waiting, the most it may have (maxPendingPerSlot); send the request again later"}}`)
 	brokertest.Respond(p, request, "{}")
 	c.Await(one)
 	reply := call(d, 3)
 	brokertest.Respond(p, p.Receive(), "{}")
-	is(t, "with room again", d.Await(reply), 200, `{"jsonrpc":"2.0","id":3,"result":{}}`)
+	brokertest.Is(t, "with room again", d.Await(reply), 200, `{"jsonrpc":"2.0","id":3,"result":{}}`)
 }
 
 // Row 67, design decision 7: in a session of revision 2025-03-26 a batch is split,
@@ -271,20 +271,20 @@ func TestBatchOf20250326(t *testing.T) {
 	reply := c.Start(`[ {"jsonrpc":"2.0","id":1,"method":"a"}, {"jsonrpc":"2.0","method":"note"},{"jsonrpc":"2.0","id":"2","method":"b"}
 		,{"jsonrpc":"2.0","id":9,"result":{}} , 7,{"jsonrpc":"2.0","id":null,"method":"c"},{"jsonrpc":"2.0","id":1,"method":"d"}]`)
 	a, note, second := p.Receive(), p.Receive(), p.Receive()
-	equal(t, "a", stable(a), `{"jsonrpc":"2.0","id":"brk-2","method":"a","params":{"_meta":{"traceparent":"$TRACE"}}}`)
-	equal(t, "note", note, `{"jsonrpc":"2.0","method":"note"}`)
-	equal(t, "b", stable(second), `{"jsonrpc":"2.0","id":"brk-3","method":"b","params":{"_meta":{"traceparent":"$TRACE"}}}`)
+	brokertest.Equal(t, "a", stable(a), `{"jsonrpc":"2.0","id":"brk-2","method":"a","params":{"_meta":{"traceparent":"$TRACE"}}}`)
+	brokertest.Equal(t, "note", note, `{"jsonrpc":"2.0","method":"note"}`)
+	brokertest.Equal(t, "b", stable(second), `{"jsonrpc":"2.0","id":"brk-3","method":"b","params":{"_meta":{"traceparent":"$TRACE"}}}`)
 	brokertest.Respond(p, second, `"b"`)
 	brokertest.Respond(p, a, `"a"`)
 	const invalid = `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":`
-	is(t, "the array", c.Await(reply), 200, `[`+invalid+`"Body is not a JSON-RPC message"}},`+
+	brokertest.Is(t, "the array", c.Await(reply), 200, `[`+invalid+`"Body is not a JSON-RPC message"}},`+
 		invalid+`"The id of a request must be a string or a number; leave it out to send a notification"}},`+
 		`{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"A request with id 1 is already in flight in this session; use another id"}},`+
 		`{"jsonrpc":"2.0","id":"2","result":"b"},{"jsonrpc":"2.0","id":1,"result":"a"}]`)
 
-	is(t, "only notifications", c.Post(`[{"jsonrpc":"2.0","method":"n1"},{"jsonrpc":"2.0","method":"n2"}]`), 202, "")
-	equal(t, "n1", p.Receive(), `{"jsonrpc":"2.0","method":"n1"}`)
-	equal(t, "n2", p.Receive(), `{"jsonrpc":"2.0","method":"n2"}`)
-	is(t, "empty", c.Post(`[]`), 400, failure("invalid_request", "Body is not a JSON-RPC message"))
-	is(t, "too many", c.Post("["+strings.Repeat("1,", 50)+"1]"), 400, failure("invalid_request", "The batch holds 51 messages, more than the 50 it may hold"))
+	brokertest.Is(t, "only notifications", c.Post(`[{"jsonrpc":"2.0","method":"n1"},{"jsonrpc":"2.0","method":"n2"}]`), 202, "")
+	brokertest.Equal(t, "n1", p.Receive(), `{"jsonrpc":"2.0","method":"n1"}`)
+	brokertest.Equal(t, "n2", p.Receive(), `{"jsonrpc":"2.0","method":"n2"}`)
+	brokertest.Is(t, "empty", c.Post(`[]`), 400, failure("invalid_request", "Body is not a JSON-RPC message"))
+	brokertest.Is(t, "too many", c.Post("["+strings.Repeat("1,", 50)+"1]"), 400, failure("invalid_request", "The batch holds 51 messages, more than the 50 it may hold"))
 }

@@ -19,7 +19,7 @@ func delivered(t testing.TB, p *brokertest.Socket, c *brokertest.Client) {
 	t.Helper()
 	reply := c.Start(`{"jsonrpc":"2.0","id":"fence","method":"m"}`)
 	brokertest.Respond(p, p.Receive(), "{}")
-	is(t, "fence", c.Await(reply), 200, `{"jsonrpc":"2.0","id":"fence","result":{}}`)
+	brokertest.Is(t, "fence", c.Await(reply), 200, `{"jsonrpc":"2.0","id":"fence","result":{}}`)
 }
 
 // Spec 01 5.4, F-35: what comes while no stream is open waits, in order, for the
@@ -32,10 +32,10 @@ func TestBacklog(t *testing.T) {
 	delivered(t, p, c)
 	stream := listen(t, c)
 	for i := 1; i <= 3; i++ {
-		equal(t, "backlog", stream.Next(), event(strconv.Itoa(i), note(i)))
+		brokertest.Equal(t, "backlog", stream.Next(), event(strconv.Itoa(i), note(i)))
 	}
 	p.Send(note(4))
-	equal(t, "live", stream.Next(), event("4", note(4)))
+	brokertest.Equal(t, "live", stream.Next(), event("4", note(4)))
 	stream.Close()
 	b.Sessions(t, "s", 1)
 	delivered(t, p, c)
@@ -47,11 +47,11 @@ func TestSecondStreamTakesOver(t *testing.T) {
 	_, p, c := served(t)
 	first := listen(t, c)
 	p.Send(note(1))
-	equal(t, "first stream", first.Next(), event("1", note(1)))
+	brokertest.Equal(t, "first stream", first.Next(), event("1", note(1)))
 	second := listen(t, c)
-	equal(t, "the end of the first", first.Next(), "")
+	brokertest.Equal(t, "the end of the first", first.Next(), "")
 	p.Send(note(2))
-	equal(t, "second stream", second.Next(), event("2", note(2)))
+	brokertest.Equal(t, "second stream", second.Next(), event("2", note(2)))
 	delivered(t, p, c)
 }
 
@@ -75,9 +75,9 @@ func TestResume(t *testing.T) {
 		stream := listen(t, c)
 		p.Send(`{"method":"marker"}`)
 		for i := test.from; i <= 5; i++ {
-			equal(t, "after "+test.last, stream.Next(), event(strconv.Itoa(i), note(i)))
+			brokertest.Equal(t, "after "+test.last, stream.Next(), event(strconv.Itoa(i), note(i)))
 		}
-		equal(t, "after "+test.last+": the next", tail(stream.Next()), `{"method":"marker"}`)
+		brokertest.Equal(t, "after "+test.last+": the next", tail(stream.Next()), `{"method":"marker"}`)
 		stream.Close()
 	}
 }
@@ -98,7 +98,7 @@ func TestHistoryBound(t *testing.T) {
 	delivered(t, p, c)
 	stream := listen(t, c)
 	for i := sent - session.HistoryEvents + 1; i <= sent; i++ {
-		equal(t, "history", stream.Next(), event(strconv.Itoa(i), note(i)))
+		brokertest.Equal(t, "history", stream.Next(), event(strconv.Itoa(i), note(i)))
 	}
 }
 
@@ -109,7 +109,7 @@ func TestKeepAlive(t *testing.T) {
 	c.Initialize()
 	stream := listen(t, c)
 	for range 3 {
-		equal(t, "comment", stream.Next(), ": keep-alive")
+		brokertest.Equal(t, "comment", stream.Next(), ": keep-alive")
 	}
 }
 
@@ -133,7 +133,7 @@ func TestProgressIsPrivate(t *testing.T) {
 		}
 		for n := range 5 {
 			p.Send(fmt.Sprintf(progress, n, sent))
-			equal(t, "progress", mine.Next(), event(strconv.Itoa(id), fmt.Sprintf(progress, n, token)))
+			brokertest.Equal(t, "progress", mine.Next(), event(strconv.Itoa(id), fmt.Sprintf(progress, n, token)))
 			id++
 		}
 		brokertest.Respond(p, request, "{}")
@@ -143,8 +143,8 @@ func TestProgressIsPrivate(t *testing.T) {
 		p.Send(fmt.Sprintf(progress, 9, sent)) // behind the answer: of nobody any more
 	}
 	p.Send(`{"method":"marker"}`)
-	equal(t, "the other client", theirs.Next(), event("1", `{"method":"marker"}`))
-	equal(t, "the owner", tail(mine.Next()), `{"method":"marker"}`)
+	brokertest.Equal(t, "the other client", theirs.Next(), event("1", `{"method":"marker"}`))
+	brokertest.Equal(t, "the owner", tail(mine.Next()), `{"method":"marker"}`)
 }
 
 func tokenOf(request string) string {
@@ -164,7 +164,7 @@ func TestProgressOfNobody(t *testing.T) {
 	}
 	p.Send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{}}`)
 	p.Send(`{"method":"marker"}`)
-	equal(t, "the first event", stream.Next(), event("1", `{"method":"marker"}`))
+	brokertest.Equal(t, "the first event", stream.Next(), event("1", `{"method":"marker"}`))
 	if lines := b.Log.Lines("reported progress under token"); len(lines) != 1 {
 		t.Errorf("warnings %q", lines)
 	}
@@ -185,20 +185,20 @@ func TestProgressOnThePost(t *testing.T) {
 	p.Send(fmt.Sprintf(progress, 2, tokenOf(request)))
 	brokertest.Respond(p, request, "{}")
 	a := c.Await(reply)
-	is(t, "streamed answer", a, 200, "event: message\ndata: "+fmt.Sprintf(progress, 1, `"p"`)+"\n\nevent: message\ndata: "+fmt.Sprintf(progress, 2, `"p"`)+
+	brokertest.Is(t, "streamed answer", a, 200, "event: message\ndata: "+fmt.Sprintf(progress, 1, `"p"`)+"\n\nevent: message\ndata: "+fmt.Sprintf(progress, 2, `"p"`)+
 		"\n\nevent: message\ndata: "+`{"jsonrpc":"2.0","id":1,"result":{}}`+"\n\n")
-	equal(t, "content type", a.Header.Get("Content-Type"), "text/event-stream")
+	brokertest.Equal(t, "content type", a.Header.Get("Content-Type"), "text/event-stream")
 
 	reply = c.Start(body) // no progress comes: plain JSON
 	brokertest.Respond(p, p.Receive(), "{}")
 	a = c.Await(reply)
-	is(t, "plain answer", a, 200, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+	brokertest.Is(t, "plain answer", a, 200, `{"jsonrpc":"2.0","id":1,"result":{}}`)
 
 	c.Header.Set("Accept", "application/json")
 	reply = c.Start(body)
 	request = p.Receive()
 	p.Send(fmt.Sprintf(progress, 3, tokenOf(request)))
 	brokertest.Respond(p, request, "{}")
-	is(t, "a client without streams", c.Await(reply), 200, `{"jsonrpc":"2.0","id":1,"result":{}}`)
-	equal(t, "its backlog", listen(t, c).Next(), event("1", fmt.Sprintf(progress, 3, `"p"`)))
+	brokertest.Is(t, "a client without streams", c.Await(reply), 200, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+	brokertest.Equal(t, "its backlog", listen(t, c).Next(), event("1", fmt.Sprintf(progress, 3, `"p"`)))
 }

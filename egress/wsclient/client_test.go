@@ -20,9 +20,9 @@ const (
 func TestTranscript(t *testing.T) {
 	_, p, c := served(t)
 	c.Send(`{"jsonrpc":"2.0","id":5,"method":"tools/list"}`)
-	equal(t, "B>P", stable(p.Receive()), `{"jsonrpc":"2.0","id":"brk-1","method":"tools/list","params":{"_meta":{"traceparent":"$TRACE"}}}`)
+	brokertest.Equal(t, "B>P", stable(p.Receive()), `{"jsonrpc":"2.0","id":"brk-1","method":"tools/list","params":{"_meta":{"traceparent":"$TRACE"}}}`)
 	p.Send(`{"jsonrpc":"2.0","id":"brk-1","result":{"tools":[]}}`)
-	equal(t, "B>C", c.Receive(), `{"jsonrpc":"2.0","id":5,"result":{"tools":[]}}`)
+	brokertest.Equal(t, "B>C", c.Receive(), `{"jsonrpc":"2.0","id":5,"result":{"tools":[]}}`)
 }
 
 // F-17, F-20, F-23: junk to a multiplexed slot is answered -32700 and reaches
@@ -37,12 +37,12 @@ func TestWhatIsNotAnswered(t *testing.T) {
 		c.Send(response)
 		c.Send(notification)
 		c.Send(`junk`)
-		equal(t, "the one answer", c.Receive(), parseError)
+		brokertest.Equal(t, "the one answer", c.Receive(), parseError)
 	}
 	silent()
 	p := b.Multiplexed(t, "s")
 	silent()
-	equal(t, "the notification", p.Receive(), notification)
+	brokertest.Equal(t, "the notification", p.Receive(), notification)
 	works(t, p, c)
 }
 
@@ -53,13 +53,13 @@ func TestFrames(t *testing.T) {
 	c := brokertest.DialRaw(t, b.ClientURL("s"))
 	const frame = `{"method":"n","params":"读é🎉"}`
 	c.Frame(fin|brokertest.OpBinary, []byte(frame))
-	equal(t, "binary", p.Receive(), frame)
+	brokertest.Equal(t, "binary", p.Receive(), frame)
 	c.Frame(text, []byte(frame[:1]))
 	for i := 1; i < len(frame)-1; i++ {
 		c.Frame(0, []byte(frame[i:i+1]))
 	}
 	c.Frame(fin, []byte(frame[len(frame)-1:]))
-	equal(t, "fragments", p.Receive(), frame)
+	brokertest.Equal(t, "fragments", p.Receive(), frame)
 	p.Send(frame)
 	if opcode, got, err := c.Read(); err != nil || opcode != text || string(got) != frame {
 		t.Errorf("opcode %d %s %v", opcode, got, err)
@@ -99,7 +99,7 @@ func TestFaults(t *testing.T) {
 	}
 	c := brokertest.Dial(t, b.ClientURL("s"), nil)
 	c.Send(`{"method":"` + strings.Repeat("x", 1024-13) + `"}`)
-	equal(t, "at the limit", p.Receive(), `{"method":"`+strings.Repeat("x", 1024-13)+`"}`)
+	brokertest.Equal(t, "at the limit", p.Receive(), `{"method":"`+strings.Repeat("x", 1024-13)+`"}`)
 	works(t, p, bystander)
 }
 
@@ -111,11 +111,11 @@ func TestSeveralClients(t *testing.T) {
 	for i, c := range []*brokertest.Socket{first, second} {
 		c.Send(`{"jsonrpc":"2.0","id":1,"method":"m"}`)
 		brokertest.Respond(p, p.Receive(), []string{`"a"`, `"b"`}[i])
-		equal(t, "own answer", c.Receive(), `{"jsonrpc":"2.0","id":1,"result":`+[]string{`"a"`, `"b"`}[i]+`}`)
+		brokertest.Equal(t, "own answer", c.Receive(), `{"jsonrpc":"2.0","id":1,"result":`+[]string{`"a"`, `"b"`}[i]+`}`)
 	}
 	p.Send("{\"method\":\r\n\"n\"}")
 	for _, c := range []*brokertest.Socket{first, second} {
-		equal(t, "broadcast, as it was sent", c.Receive(), "{\"method\":\r\n\"n\"}")
+		brokertest.Equal(t, "broadcast, as it was sent", c.Receive(), "{\"method\":\r\n\"n\"}")
 	}
 }
 
@@ -131,7 +131,7 @@ func TestClientLeaves(t *testing.T) {
 		c.Send(`{"jsonrpc":"2.0","id":1,"method":"m"}`)
 		id := brokertest.ID(p.Receive())
 		leave(c)
-		equal(t, "F-45", p.Receive(), `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+id+`,"reason":"The caller no longer waits for the answer"}}`)
+		brokertest.Equal(t, "F-45", p.Receive(), `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+id+`,"reason":"The caller no longer waits for the answer"}}`)
 		b.Sessions(t, "s", 1)
 		b.Pending(t, "s", 0)
 	}
@@ -155,7 +155,7 @@ func TestPings(t *testing.T) {
 	if code, _, _ := silent.Closed(); code != 1006 {
 		t.Errorf("the silent client was closed with %d", code)
 	}
-	equal(t, "line", b.Log.Wait(t, "did not answer a ping"),
+	brokertest.Equal(t, "line", b.Log.Wait(t, "did not answer a ping"),
 		`[broker] a WebSocket client of slot "t" did not answer a ping within 100ms (keepAliveIntervalMs) and was disconnected`)
 	b.Sessions(t, "t", 0)
 	if lines := b.Log.Lines("did not answer a ping"); len(lines) != 1 {
@@ -175,10 +175,10 @@ func TestSlowReader(t *testing.T) {
 		defer close(done)
 		for len(b.Log.Lines("reads too slowly")) == 0 {
 			p.Send(large)
-			equal(t, "another client", bystander.Receive(), large)
+			brokertest.Equal(t, "another client", bystander.Receive(), large)
 		}
 	}()
-	equal(t, "line", b.Log.Wait(t, "reads too slowly"), `[broker] a WebSocket client of slot "s" was closed: it reads too slowly`)
+	brokertest.Equal(t, "line", b.Log.Wait(t, "reads too slowly"), `[broker] a WebSocket client of slot "s" was closed: it reads too slowly`)
 	<-done
 	b.Sessions(t, "s", 1)
 	works(t, p, bystander)
@@ -191,7 +191,7 @@ func TestSlowReader(t *testing.T) {
 func TestStop(t *testing.T) {
 	b, p, c := served(t)
 	p.Send(`{"method":"last"}`)
-	equal(t, "before", c.Receive(), `{"method":"last"}`)
+	brokertest.Equal(t, "before", c.Receive(), `{"method":"last"}`)
 	b.Stop(t)
 	if code, reason := c.Closed(); code != 1001 || reason != "The broker is stopping" {
 		t.Errorf("closed %d %q", code, reason)

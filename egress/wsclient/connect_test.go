@@ -38,7 +38,7 @@ func TestTargets(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.target, err)
 		}
-		equal(t, c.target, string(got), `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"Provider \"`+c.slot+`\" not connected. Call providers_list on the _broker slot to see which slots are live."}}`)
+		brokertest.Equal(t, c.target, string(got), `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"Provider \"`+c.slot+`\" not connected. Call providers_list on the _broker slot to see which slots are live."}}`)
 		line := `[broker] ws connect path="` + c.target + `" role=client slot="` + c.slot + `"`
 		if lines := b.Log.Lines(`path="` + c.target + `"`); len(lines) != 1 || lines[0] != line+c.hint {
 			t.Errorf("%s: logged %q", c.target, lines)
@@ -54,8 +54,8 @@ func TestHandshake(t *testing.T) {
 	if a.Status != http.StatusSwitchingProtocols {
 		t.Fatalf("%d %s", a.Status, a.Body)
 	}
-	equal(t, "subprotocol", a.Header.Get("Sec-WebSocket-Protocol"), "mcp")
-	equal(t, "extensions", a.Header.Get("Sec-WebSocket-Extensions"), "")
+	brokertest.Equal(t, "subprotocol", a.Header.Get("Sec-WebSocket-Protocol"), "mcp")
+	brokertest.Equal(t, "extensions", a.Header.Get("Sec-WebSocket-Extensions"), "")
 }
 
 // Spec 01 1.3: by default an upgrade is not origin-checked, for any role.
@@ -78,8 +78,8 @@ func TestCheckUpgradeOrigins(t *testing.T) {
 		endpoint, _, _ := strings.Cut(target, "?")
 		refusal := strings.Replace(text, "%s", endpoint, 1)
 		a := b.Refused(t, target, "Origin: https://x.example")
-		is(t, target, a, 403, failure("invalid_origin", strings.ReplaceAll(refusal, `"`, `\"`)))
-		equal(t, "content type", a.Header.Get("Content-Type"), "application/json; charset=utf-8")
+		brokertest.Is(t, target, a, 403, failure("invalid_origin", strings.ReplaceAll(refusal, `"`, `\"`)))
+		brokertest.Equal(t, "content type", a.Header.Get("Content-Type"), "application/json; charset=utf-8")
 		b.Log.Wait(t, `[broker] ws upgrade REFUSED path="`+target+`": `+refusal)
 	}
 	if list, err := b.Slots(t.Context()); err != nil || len(list) != 0 {
@@ -93,6 +93,6 @@ func TestCheckUpgradeOrigins(t *testing.T) {
 // F-44 without an allowed origin: every browser page is refused.
 func TestCheckUpgradeOriginsDefault(t *testing.T) {
 	b := brokertest.Start(t, brokertest.Options{Configure: []mcpbroker.Option{mcpbroker.WithCheckUpgradeOrigins(true)}})
-	is(t, "/s", b.Refused(t, "/s", "Origin: null"), 403, failure("invalid_origin",
+	brokertest.Is(t, "/s", b.Refused(t, "/s", "Origin: null"), 403, failure("invalid_origin",
 		`Origin \"null\" is not allowed on /s. No origin is allowed by default; pages served by the broker are not exempt. Add the origin to allowedOrigins or MCP_BROKER_ALLOWED_ORIGINS.`))
 }
