@@ -55,6 +55,7 @@ type running struct {
 	listener   net.Listener
 	server     *http.Server
 	serving    chan struct{}
+	stopped    chan struct{} // closed at the end of the stop
 	providers  *ingress.Providers
 	loopbacks  *loopback.Loopbacks
 	streamable *streamable.Server
@@ -135,7 +136,7 @@ func (b *Broker) assemble(listener net.Listener) *running {
 	limit := func(name string) int { return c.Slot(name).MaxMessageBytes }
 	nextSession := func() uint64 { return sessions.Add(1) }
 	run := &running{
-		sys: sys, registry: reg, listener: listener, serving: make(chan struct{}),
+		sys: sys, registry: reg, listener: listener, serving: make(chan struct{}), stopped: make(chan struct{}),
 		providers: ingress.NewProviders(sys, reg, socket.Config{
 			Heartbeat: c.ProviderHeartbeatIntervalMs.Duration(),
 			Provider:  c.Paths.Provider, Providers: c.Paths.Providers,
@@ -202,13 +203,18 @@ func freshTrace() string {
 // are told with 1001. It is idempotent, and fine before Start.
 func (b *Broker) Stop(ctx context.Context) error {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.state != started {
-		b.state = stopped
+	run, stop := b.run, b.state == started
+	b.state = stopped
+	b.mu.Unlock() // Addr and URL answer while the broker stops
+	switch {
+	case run == nil:
+		return nil
+	case !stop:
+		<-run.stopped
 		return nil
 	}
-	b.state = stopped
-	return b.run.stop(ctx)
+	defer close(run.stopped)
+	return run.stop(ctx)
 }
 
 // How long a stop waits for the calls in flight, and for the goodbyes.

@@ -30,6 +30,7 @@ type State struct {
 
 	slot    msg.Ref // nil until joined
 	joining bool
+	rejoins int   // tries left to join again a slot that was lost
 	waiting []any // *msg.ClientCall, *msg.ClientNote, until joined
 
 	calls    []*inflight // in flight; few, so a slice serves best
@@ -134,7 +135,7 @@ func (s *State) Step(now time.Time, message any) []Effect {
 	case *msg.JoinRefused:
 		s.joinRefused(m)
 	case *msg.SlotLost:
-		s.slot = nil
+		s.slot, s.rejoins = nil, maxRejoins
 		s.join()
 	case *msg.EndSession:
 		s.end(nil)
@@ -183,7 +184,7 @@ func (s *State) join() {
 }
 
 func (s *State) joined(m *msg.SlotJoined) {
-	s.joining = false
+	s.joining, s.rejoins = false, 0
 	s.slot = m.Ref
 	if s.stream != nil {
 		s.tell(s.slot, &msg.StreamChanged{Session: s.cfg.Number, Open: true})
@@ -194,9 +195,18 @@ func (s *State) joined(m *msg.SlotJoined) {
 	s.waiting = nil
 }
 
+// maxRejoins: the registry may still know a lost slot under its name when the
+// session asks for it again, and the dead slot then refuses.
+const maxRejoins = 5
+
 // joinRefused fails what waited for the slot; the next message asks again.
 func (s *State) joinRefused(m *msg.JoinRefused) {
 	s.joining = false
+	if s.rejoins > 0 {
+		s.rejoins--
+		s.join()
+		return
+	}
 	waiting := s.waiting
 	s.waiting = nil
 	for _, w := range waiting {
