@@ -287,7 +287,8 @@ func (b *Broker) AttachLoopback(slot string, aggregate *bool, peer provider.Peer
 	return port, nil
 }
 
-// Slots lists the slots by name, with the state each last reported.
+// Slots lists the slots in the order they were created, with the state each last
+// reported.
 func (b *Broker) Slots(ctx context.Context) ([]msg.SlotInfo, error) {
 	reply := make(chan []msg.SlotInfo, 1)
 	if err := b.ask(&msg.ListInventory{Reply: reply}); err != nil {

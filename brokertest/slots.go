@@ -49,5 +49,5 @@ func (b *Broker) Pending(t testing.TB, name string, n int) {
 // Sessions waits until the slot has n client sessions.
 func (b *Broker) Sessions(t testing.TB, name string, n int) {
 	t.Helper()
-	b.WaitSlot(t, name, func(i msg.SlotInfo) bool { return i.SessionCount == n })
+	b.WaitSlot(t, name, func(i msg.SlotInfo) bool { return i.Callers() == n })
 }

@@ -9,21 +9,63 @@ type SlotInfo struct {
 	Connected      bool
 	Aggregate      bool
 	ConnectedSince time.Time // zero when not connected
-	SessionCount   int
-	PendingCount   int
+	Gen            uint64    // of the present holder, else of the last one
 
+	ClientCount       int // raw WebSocket clients
+	SessionCount      int // SSE streams and Streamable HTTP sessions
+	OtherCount        int // stdio hosts
 	SubscriptionCount int // confirmed resource subscriptions
+
+	PendingCount  int
+	MaxPending    int
+	OldestPending time.Time // when the oldest unanswered request was sent; zero is none
+	Answered      bool      // the present holder has sent a JSON-RPC message
+
+	Attached [FlapCount]time.Time // the latest attachments, newest first
+	Restarts int                  // of the slot's actor, after a failure
 }
+
+// FlapCount is how many attachments of a slot are remembered with their time.
+const FlapCount = 5
 
 // Unused reports a slot nobody refers to.
-func (i SlotInfo) Unused() bool {
-	return !i.Connected && i.SessionCount == 0 && i.PendingCount == 0
-}
+func (i *SlotInfo) Unused() bool { return !i.Connected && i.Callers() == 0 && i.PendingCount == 0 }
+
+// Callers is how many clients the slot has.
+func (i *SlotInfo) Callers() int { return i.ClientCount + i.SessionCount + i.OtherCount }
 
 // SlotChanged tells the registry that a slot's holder or membership changed.
 type SlotChanged struct {
 	control
 	Info SlotInfo
+}
+
+// HoldReserved gives the registry a slot that the broker serves itself. Ref
+// takes what sessions send to a slot, and DescribeSlot.
+type HoldReserved struct {
+	control
+	Slot string
+	Ref  Ref
+}
+
+// WatchSlots asks for a SlotObserved of each slot, now and whenever its holder,
+// its membership of _all or its being used changes, and for a SlotForgotten of
+// each that ends.
+type WatchSlots struct {
+	control
+	Watcher Ref
+}
+
+// SlotObserved is what a watcher learns of a slot.
+type SlotObserved struct {
+	control
+	Info SlotInfo
+}
+
+// SlotForgotten: nobody referred to the slot any more, or it was given up.
+type SlotForgotten struct {
+	control
+	Name string
 }
 
 // SlotRetired answers RetireSlot: Gone, or kept because it is in use again.
@@ -39,7 +81,8 @@ type SlotDied struct {
 	Name string
 }
 
-// ListInventory asks for all slots; the reply channel must have room for one.
+// ListInventory asks for all slots in the order they were created, each as it
+// last reported itself; the reply channel must have room for one.
 type ListInventory struct {
 	control
 	Reply chan<- []SlotInfo

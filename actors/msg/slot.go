@@ -17,6 +17,29 @@ type JoinSlot struct {
 	Slot    string
 	Session uint64
 	Client  Ref
+	Kind    ClientKind
+}
+
+// ClientKind is how a client reaches its slot.
+type ClientKind uint8
+
+const (
+	HTTPClient      ClientKind = iota // Streamable HTTP and legacy SSE
+	WebSocketClient                   // raw WebSocket
+	StdioClient
+	BrokerClient // a reserved slot; it counts as nobody's client
+)
+
+// Count adds one client of this kind to a slot's inventory line.
+func (k ClientKind) Count(info *SlotInfo) {
+	switch k {
+	case HTTPClient:
+		info.SessionCount++
+	case WebSocketClient:
+		info.ClientCount++
+	case StdioClient:
+		info.OtherCount++
+	}
 }
 
 // LeaveSlot removes a session: its pending calls are cancelled upstream. A
@@ -43,13 +66,21 @@ type ClientCall struct {
 	Client  Ref
 	Call    uint64 // the session's own number for it
 	Frame   wire.Frame
-	Trace   string // a fresh traceparent, for a frame that carries no valid one
+	Trace   string  // a fresh traceparent, for a frame that carries no valid one
+	For     *Origin // the client a reserved slot calls for; nil is the session's own
+}
+
+// Origin is the client behind a call that a reserved slot passes on.
+type Origin struct {
+	Session uint64
+	Can     mcp.Capability // what it can be asked during the call
 }
 
 // ClientNote is a notification of a client.
 type ClientNote struct {
 	Session uint64
 	Frame   wire.Frame
+	Call    uint64 // the call a cancellation is about; 0 where its requestId tells
 }
 
 // ClientAnswer is a client's response to a ClientAsk.

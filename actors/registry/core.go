@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -9,14 +8,17 @@ import (
 	"mcpbroker/actors/wire"
 )
 
-// Config of the registry. MaxSlots 0 means 10000.
+// Config of the registry. MaxSlots 0 means 10000; reserved slots do not count.
 type Config struct{ MaxSlots int }
 
 // State is the registry between two messages.
 type State struct {
 	cfg      Config
 	entries  map[string]*Entry
+	order    []string // of creation
 	retiring int
+	reserved int
+	watchers []msg.Ref
 
 	effects []Effect
 }
@@ -26,6 +28,7 @@ type Entry struct {
 	Name string
 	Ref  msg.Ref // set by the shell when it performs Create
 
+	reserved bool // served by the broker itself
 	info     msg.SlotInfo
 	lastUsed time.Time
 	retiring bool
@@ -61,10 +64,12 @@ func (s *State) Step(now time.Time, message any) []Effect {
 		s.forwardIfKnown(m.Slot, m)
 	case *msg.LeaveSlot:
 		s.forwardIfKnown(m.Slot, m)
+	case *msg.HoldReserved:
+		s.hold(m)
+	case *msg.WatchSlots:
+		s.watch(m)
 	case *msg.SlotChanged:
-		if e := s.entries[m.Info.Name]; e != nil {
-			e.info, e.lastUsed = m.Info, now
-		}
+		s.changed(now, m)
 	case *msg.SlotRetired:
 		s.retired(now, m)
 	case *msg.SlotDied:
@@ -85,11 +90,39 @@ func (s *State) claim(now time.Time, m *msg.ClaimSlot) {
 	s.refer(now, m.Slot, m)
 }
 
+// hold enters a slot the broker serves itself. It is never retired.
+func (s *State) hold(m *msg.HoldReserved) {
+	e := s.enter(m.Slot)
+	e.Ref, e.reserved = m.Ref, true
+	s.reserved++
+	s.observe(e)
+}
+
+func (s *State) watch(m *msg.WatchSlots) {
+	s.watchers = append(s.watchers, m.Watcher)
+	s.each(func(e *Entry) { s.reply(m.Watcher, &msg.SlotObserved{Info: e.info}) })
+}
+
+func (s *State) changed(now time.Time, m *msg.SlotChanged) {
+	e := s.entries[m.Info.Name]
+	if e == nil {
+		return
+	}
+	e.info, e.lastUsed = m.Info, now
+	s.observe(e)
+}
+
+func (s *State) observe(e *Entry) {
+	for _, w := range s.watchers {
+		s.reply(w, &msg.SlotObserved{Info: e.info})
+	}
+}
+
 // refer passes a message to the slot of that name, creating it if need be.
 func (s *State) refer(now time.Time, name string, message any) {
 	e := s.entries[name]
 	if e == nil {
-		if len(s.entries)-s.retiring >= s.cfg.MaxSlots && !s.makeRoom(now) {
+		if len(s.entries)-s.retiring-s.reserved >= s.cfg.MaxSlots && !s.makeRoom(now) {
 			s.refuse(name, message)
 			return
 		}
@@ -100,10 +133,27 @@ func (s *State) refer(now time.Time, name string, message any) {
 }
 
 func (s *State) create(name string) *Entry {
+	e := s.enter(name)
+	s.effects = append(s.effects, Effect{Create: e})
+	s.observe(e)
+	return e
+}
+
+func (s *State) enter(name string) *Entry {
 	e := &Entry{Name: name, info: msg.SlotInfo{Name: name, Transport: msg.NoProvider}}
 	s.entries[name] = e
-	s.effects = append(s.effects, Effect{Create: e})
+	s.order = append(s.order, name)
 	return e
+}
+
+func (s *State) forget(name string) {
+	delete(s.entries, name)
+	if i := slices.Index(s.order, name); i >= 0 {
+		s.order = slices.Delete(s.order, i, i+1)
+	}
+	for _, w := range s.watchers {
+		s.reply(w, &msg.SlotForgotten{Name: name})
+	}
 }
 
 func (s *State) forward(e *Entry, message any) {
@@ -139,7 +189,7 @@ func (s *State) reply(to msg.Ref, message any) {
 func (s *State) makeRoom(now time.Time) bool {
 	var oldest *Entry
 	for _, e := range s.entries {
-		if e.retiring || !e.info.Unused() || !e.lastUsed.Before(now) {
+		if e.retiring || e.reserved || !e.info.Unused() || !e.lastUsed.Before(now) {
 			continue
 		}
 		if oldest == nil || e.lastUsed.Before(oldest.lastUsed) || e.lastUsed.Equal(oldest.lastUsed) && e.Name < oldest.Name {
@@ -165,7 +215,7 @@ func (s *State) retired(now time.Time, m *msg.SlotRetired) {
 	queue := e.queue
 	e.queue = nil
 	if m.Gone {
-		delete(s.entries, m.Name)
+		s.forget(m.Name)
 	}
 	s.again(now, m.Name, queue)
 }
@@ -180,7 +230,7 @@ func (s *State) died(now time.Time, m *msg.SlotDied) {
 	if e.retiring {
 		s.retiring--
 	}
-	delete(s.entries, m.Name)
+	s.forget(m.Name)
 	s.again(now, m.Name, e.queue)
 }
 
@@ -196,12 +246,13 @@ func (s *State) again(now time.Time, name string, queue []any) {
 }
 
 func (s *State) each(fn func(*Entry)) {
-	for _, name := range slices.Sorted(maps.Keys(s.entries)) {
+	for _, name := range s.order {
 		fn(s.entries[name])
 	}
 }
 
-// Inventory lists the slots by name, as they last reported themselves.
+// Inventory lists the slots in the order they were created, as they last reported
+// themselves.
 func (s *State) Inventory() []msg.SlotInfo {
 	list := make([]msg.SlotInfo, 0, len(s.entries))
 	s.each(func(e *Entry) { list = append(list, e.info) })

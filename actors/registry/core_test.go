@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "rewrite the scripts in testdata to what
 // What peers send: join SLOT c1, claim SLOT p1 aggregate, withdraw SLOT p1. What
 // slots report: changed SLOT sessions=1 pending=1 connected aggregate, retired
 // SLOT gone, died SLOT, left SLOT c1 (a session that never came to know its
-// slot). Besides: tick 1s, inventory, lookup SLOT. A slot whose name is empty or
+// slot). The broker's own: hold SLOT r1, watch w1. Besides: tick 1s, inventory, lookup SLOT. A slot whose name is empty or
 // has spaces is given at the end of the line: join by=c1 "name".
 func TestScripts(t *testing.T) {
 	script.Run(t, "testdata/*.txt", *update, func() script.Interpreter { return (&machine{now: time.Unix(1_000_000, 0)}).run })
@@ -73,6 +73,10 @@ func message(t *testing.T, c script.Command, slot string) any {
 			info.Transport, info.Connected, info.Aggregate = msg.Dedicated, true, c.Has("aggregate")
 		}
 		return &msg.SlotChanged{Info: info}
+	case "hold":
+		return &msg.HoldReserved{Slot: slot, Ref: who}
+	case "watch":
+		return &msg.WatchSlots{Watcher: &ref{c.Arg(0)}}
 	case "retired":
 		return &msg.SlotRetired{Name: slot, Gone: c.Has("gone")}
 	case "died":
@@ -118,6 +122,10 @@ func text(message any) string {
 		return fmt.Sprintf("session %d leaves", m.Session)
 	case *msg.RetireSlot:
 		return "retire"
+	case *msg.SlotObserved:
+		return fmt.Sprintf("observed %q connected=%v", m.Info.Name, m.Info.Connected)
+	case *msg.SlotForgotten:
+		return fmt.Sprintf("forgotten %q", m.Name)
 	case *msg.JoinRefused:
 		return fmt.Sprintf("join refused %d %s", m.Err.Code, m.Err.Message)
 	case *msg.ClaimRefused:

@@ -18,6 +18,7 @@ type Actor struct {
 	state    *State
 	self     *rt.Ref
 	timer    rt.Timer
+	restarts int
 }
 
 // NewActor returns the actor of a slot; registry hears of its changes.
@@ -43,9 +44,11 @@ func (a *Actor) Receive(c rt.Context) {
 		if !a.state.retired {
 			a.step(c, giveUp{})
 		}
-	case *rt.Stopped, *rt.Restarting:
+	case *rt.Restarting:
+		a.restarts++
+	case *rt.Stopped:
 	case *msg.DescribeSlot:
-		m.Reply <- a.state.Info()
+		m.Reply <- a.info()
 	default:
 		a.step(c, m)
 	}
@@ -73,7 +76,7 @@ func (a *Actor) perform(c rt.Context, effects []Effect) {
 		case e.WakeGen != 0:
 			a.timer.Arm(a.sys, c.Self(), e.Wake, &msg.TimerDue{Gen: e.WakeGen})
 		case e.Changed:
-			a.registry.Send(&msg.SlotChanged{Info: a.state.Info()})
+			a.registry.Send(&msg.SlotChanged{Info: a.info()})
 			if e.Asked {
 				a.registry.Send(&msg.SlotRetired{Name: a.state.name})
 			}
@@ -84,6 +87,12 @@ func (a *Actor) perform(c rt.Context, effects []Effect) {
 			a.sys.Log().Log(context.Background(), e.Level, e.Log)
 		}
 	}
+}
+
+func (a *Actor) info() msg.SlotInfo {
+	info := a.state.Info()
+	info.Restarts = a.restarts
+	return info
 }
 
 // refuse answers what found the mailbox full or the slot gone. It runs on the

@@ -21,42 +21,6 @@ import (
 // idle: asking, answering and the question's own deadline give the call more
 // time, as progress does.
 
-// capability is what a client declared in its initialize, as bits.
-type capability uint8
-
-const (
-	canSample capability = 1 << iota
-	canElicit
-	canListRoots
-)
-
-// capabilitiesOf reads the params of an initialize.
-func capabilitiesOf(params []byte) capability {
-	declared := wire.Member(params, "capabilities")
-	if declared == nil {
-		return 0
-	}
-	var c capability
-	for name, bit := range map[string]capability{"sampling": canSample, "elicitation": canElicit, "roots": canListRoots} {
-		if raw := wire.Member(declared, name); len(raw) > 0 && raw[0] == '{' {
-			c |= bit
-		}
-	}
-	return c
-}
-
-func needed(method []byte) capability {
-	switch string(method) {
-	case mcp.CreateMessage:
-		return canSample
-	case mcp.Elicit:
-		return canElicit
-	case mcp.ListRoots:
-		return canListRoots
-	}
-	return 0
-}
-
 // relayRequest puts a provider's request to a client, or answers it.
 func (s *State) relayRequest(now time.Time, f *wire.Frame) {
 	id := f.Raw(f.ID)
@@ -81,7 +45,7 @@ func (s *State) relayRequest(now time.Time, f *wire.Frame) {
 
 // askee finds the newest call in flight of the only client that may be asked.
 func (s *State) askee(method []byte) (*call, *wire.Error) {
-	bit := needed(method)
+	bit := mcp.NeededFor(method)
 	if bit == 0 {
 		return nil, wire.NotRelayed(method)
 	}
@@ -89,7 +53,7 @@ func (s *State) askee(method []byte) (*call, *wire.Error) {
 	for _, c := range s.pending {
 		switch {
 		case c.client == nil || c.init:
-		case found != nil && found.session != c.session:
+		case found != nil && s.origin(found).Session != s.origin(c).Session:
 			return nil, wire.AmbiguousAsk(method)
 		case found == nil || c.id > found.id:
 			found = c
@@ -98,7 +62,7 @@ func (s *State) askee(method []byte) (*call, *wire.Error) {
 	if found == nil {
 		return nil, wire.NobodyToAsk(method)
 	}
-	if m := s.members[found.session]; m == nil || m.can&bit == 0 {
+	if s.origin(found).Can&bit == 0 {
 		return nil, wire.CannotAsk(method)
 	}
 	return found, nil

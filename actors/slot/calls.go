@@ -17,13 +17,14 @@ type call struct {
 	id      uint64  // the n of "brk-<n>"
 	client  msg.Ref // nil for the broker's own, and once the caller left
 	session uint64
-	number  uint64 // the session's number for the call
-	origID  []byte // raw
-	token   []byte // raw progress token of the caller, nil when it gave none
-	init    bool   // an initialize: never cancelled, its answer is kept
-	role    role   // of a call the slot opened itself
-	about   string // its subject: a URI, or the method of a clientAsk
-	within  uint64 // of a clientAsk: the broker id of the call it belongs to
+	behind  *msg.Origin // the client behind the caller; nil is the caller itself
+	number  uint64      // the session's number for the call
+	origID  []byte      // raw
+	token   []byte      // raw progress token of the caller, nil when it gave none
+	init    bool        // an initialize: never cancelled, its answer is kept
+	role    role        // of a call the slot opened itself
+	about   string      // its subject: a URI, or the method of a clientAsk
+	within  uint64      // of a clientAsk: the broker id of the call it belongs to
 
 	started  time.Time
 	deadline time.Time // zero is none
@@ -60,7 +61,7 @@ func (s *State) clientCall(now time.Time, m *msg.ClientCall) {
 func (s *State) declare(session uint64) {
 	if m := s.members[session]; m != nil {
 		before := m.can
-		m.can = capabilitiesOf(s.lastInit)
+		m.can = mcp.DeclaredBy(s.lastInit)
 		s.undo(func() { m.can = before })
 	}
 }
@@ -84,7 +85,7 @@ func (s *State) relay(now time.Time, m *msg.ClientCall, isInit bool) uint64 {
 	}
 	c := &call{
 		id: s.cfg.NextID(), client: m.Client, session: m.Session, number: m.Call,
-		origID: bytes.Clone(f.Raw(f.ID)), init: isInit,
+		behind: m.For, origID: bytes.Clone(f.Raw(f.ID)), init: isInit,
 	}
 	if f.Token.Present() {
 		c.token = bytes.Clone(f.Raw(f.Token))
@@ -92,6 +93,18 @@ func (s *State) relay(now time.Time, m *msg.ClientCall, isInit bool) uint64 {
 	s.track(now, c)
 	s.toProvider(wire.ToProvider(f, c.id, m.Trace), mcp.Required)
 	return c.id
+}
+
+// origin is the client of a call, and what it can be asked.
+func (s *State) origin(c *call) msg.Origin {
+	if c.behind != nil {
+		return *c.behind
+	}
+	origin := msg.Origin{Session: c.session}
+	if m := s.members[c.session]; m != nil {
+		origin.Can = m.can
+	}
+	return origin
 }
 
 func (s *State) track(now time.Time, c *call) {
@@ -245,15 +258,21 @@ func (s *State) clientCancelled(m *msg.ClientNote) {
 		return
 	}
 	want := f.Raw(f.RequestID)
+	meant := func(number uint64, id []byte) bool {
+		if m.Call != 0 {
+			return number == m.Call
+		}
+		return bytes.Equal(id, want)
+	}
 	for _, c := range s.pending {
-		if c.session == m.Session && !c.init && bytes.Equal(c.origID, want) {
+		if c.session == m.Session && !c.init && meant(c.number, c.origID) {
 			s.toProvider(wire.Replace(f, f.RequestID, wire.AppendBrokerID(nil, c.id)), mcp.Required)
 			return
 		}
 	}
 	s.held = without(s.held, func(h any) bool {
 		q, ok := h.(*msg.ClientCall)
-		if !ok || q.Session != m.Session || !bytes.Equal(q.Frame.Raw(q.Frame.ID), want) {
+		if !ok || q.Session != m.Session || !meant(q.Call, q.Frame.Raw(q.Frame.ID)) {
 			return false
 		}
 		s.fail(q, wire.Withdrawn())

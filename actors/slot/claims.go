@@ -15,6 +15,7 @@ type holder struct {
 	gen       uint64
 	since     time.Time
 	aggregate bool
+	answered  bool // it has sent a JSON-RPC message
 }
 
 // decision is a claim that waits for the holder's word on its liveness.
@@ -162,6 +163,8 @@ func (s *State) takeOver(now time.Time, c *msg.ClaimSlot) {
 func (s *State) attach(now time.Time, c *msg.ClaimSlot) {
 	s.lastGen++
 	s.holder = &holder{claim: c, gen: s.lastGen, since: now, aggregate: c.Aggregate}
+	copy(s.attached[1:], s.attached[:])
+	s.attached[0] = now
 	s.waiting = without(s.waiting, func(w *msg.ClaimSlot) bool { return w.Claimant == c.Claimant })
 	s.grant(s.holder)
 	s.changed()

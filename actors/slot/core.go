@@ -76,8 +76,9 @@ type State struct {
 // Their slices are never written below their length, so that a copied header
 // restores them.
 type vars struct {
-	holder  *holder // replaced, never changed in place
-	lastGen uint64
+	holder   *holder // replaced, never changed in place
+	lastGen  uint64
+	attached [msg.FlapCount]time.Time // newest first
 
 	deciding []decision       // claims that wait for the holder's liveness
 	waiting  []*msg.ClaimSlot // refused multiplexed claims, oldest first
@@ -87,6 +88,8 @@ type vars struct {
 	initLeader  uint64 // broker id of the initialize in flight; 0 is none
 	initQueue   []*msg.ClientCall
 	initialized bool // the holder has had notifications/initialized
+
+	reserved int // sessions of reserved slots among the members
 
 	queued int // subscription requests that wait, over all URIs
 	own    int // pending calls about subscriptions
@@ -105,7 +108,8 @@ type member struct {
 	session   uint64
 	lastUsed  time.Time
 	streaming bool
-	can       capability
+	kind      msg.ClientKind
+	can       mcp.Capability
 }
 
 // New returns an empty slot.
@@ -241,7 +245,7 @@ func (s *State) giveUp() {
 }
 
 func (s *State) retire() {
-	if s.Info().Unused() && len(s.deciding) == 0 && len(s.waiting) == 0 {
+	if info := s.Info(); info.Unused() && len(s.deciding) == 0 && len(s.waiting) == 0 {
 		s.retired = true
 		s.effects = append(s.effects, Effect{Retired: true})
 		return
@@ -252,14 +256,29 @@ func (s *State) retire() {
 // Info describes the slot for the inventory.
 func (s *State) Info() msg.SlotInfo {
 	info := msg.SlotInfo{
-		Name: s.name, Transport: msg.NoProvider,
-		SessionCount: len(s.members), SubscriptionCount: s.subscriptionCount(), PendingCount: s.load(),
+		Name: s.name, Transport: msg.NoProvider, Gen: s.lastGen, Attached: s.attached,
+		SubscriptionCount: s.subscriptionCount(),
+		PendingCount:      s.load(), MaxPending: s.cfg.MaxPending, OldestPending: s.oldestPending(),
+	}
+	for _, m := range s.members {
+		m.kind.Count(&info)
 	}
 	if h := s.holder; h != nil {
 		info.Transport, info.Connected = h.claim.Kind, true
-		info.Aggregate, info.ConnectedSince = h.aggregate, h.since
+		info.Aggregate, info.ConnectedSince, info.Answered = h.aggregate, h.since, h.answered
 	}
 	return info
+}
+
+// oldestPending is when the oldest unanswered request was sent.
+func (s *State) oldestPending() time.Time {
+	var oldest time.Time
+	for _, c := range s.pending {
+		if oldest.IsZero() || c.started.Before(oldest) {
+			oldest = c.started
+		}
+	}
+	return oldest
 }
 
 func (s *State) tell(to msg.Ref, message any) {

@@ -12,27 +12,36 @@ func (s *State) join(now time.Time, m *msg.JoinSlot) {
 		s.tell(m.Client, &msg.SlotJoined{Ref: s.self, Session: m.Session})
 		return
 	}
-	if len(s.members) >= s.cfg.MaxSessions && !s.makeRoom(now) {
+	ours := m.Kind == msg.BrokerClient
+	if !ours && s.callers() >= s.cfg.MaxSessions && !s.makeRoom(now) {
 		s.tell(m.Client, &msg.JoinRefused{Err: wire.TooManySessions(s.name, s.cfg.MaxSessions)})
 		return
 	}
-	added := &member{ref: m.Client, session: m.Session, lastUsed: now}
+	added := &member{ref: m.Client, session: m.Session, kind: m.Kind, lastUsed: now}
 	if s.members == nil {
 		s.members = map[uint64]*member{}
 	}
 	s.members[m.Session] = added
 	s.undo(func() { delete(s.members, m.Session) })
 	s.tell(m.Client, &msg.SlotJoined{Ref: s.self, Session: m.Session})
-	if len(s.members) == 1 {
+	if ours {
+		s.reserved++
+		return
+	}
+	if s.callers() == 1 {
 		s.changed()
 	}
 }
+
+// callers is how many clients the slot has. The reserved slots are none: they
+// neither keep a slot alive nor take the place of a client.
+func (s *State) callers() int { return len(s.members) - s.reserved }
 
 // makeRoom ends the session that has been idle longest and has no stream.
 func (s *State) makeRoom(now time.Time) bool {
 	var oldest *member
 	for _, m := range s.members {
-		if !m.streaming && (oldest == nil || m.idleLonger(oldest)) {
+		if !m.streaming && m.kind != msg.BrokerClient && (oldest == nil || m.idleLonger(oldest)) {
 			oldest = m
 		}
 	}
@@ -73,7 +82,11 @@ func (s *State) remove(now time.Time, gone *member) {
 		return false
 	})
 	s.leaveSubscriptions(now, gone.session)
-	if len(s.members) == 0 {
+	if gone.kind == msg.BrokerClient {
+		s.reserved--
+		return
+	}
+	if s.callers() == 0 {
 		s.changed()
 	}
 }

@@ -17,6 +17,9 @@ func (s *State) providerFrame(now time.Time, m *msg.ProviderFrame) {
 		return
 	}
 	f := &m.Frame
+	if f.Method != nil || f.IsResponse() {
+		s.heard()
+	}
 	switch {
 	case f.Shape != wire.Object:
 		s.junk(f.Bytes)
@@ -35,6 +38,17 @@ func (s *State) providerFrame(now time.Time, m *msg.ProviderFrame) {
 	default:
 		s.junk(f.Bytes)
 	}
+}
+
+// heard remembers that the holder speaks JSON-RPC, so that its silence later is
+// no sign of a wrong transport.
+func (s *State) heard() {
+	if s.holder.answered {
+		return
+	}
+	spoken := *s.holder
+	spoken.answered = true
+	s.holder = &spoken
 }
 
 // register consumes the announcement of a provider, at any time (F-09).

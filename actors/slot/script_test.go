@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"mcpbroker/actors/mcp"
 	"mcpbroker/actors/msg"
 	"mcpbroker/actors/wire"
 	"mcpbroker/internal/script"
@@ -29,9 +30,11 @@ var update = flag.Bool("update", false, "rewrite the scripts in testdata to what
 //	withdraw p1
 //	frame p1 {...} gen=1                      what p1 sends, junk as a quoted string
 //	join c1 | leave c1 | stream c1 open=true  session 1
+//	join c1 kind=broker                       http, ws, stdio, or a reserved slot
 //	call c1 id=7 method {params}              calls are numbered per session
+//	call c1 for=9 can=sampling id=7 method    passed on for session 9
 //	call c1 {...}                             the same with the whole message given
-//	note c1 {...}
+//	note c1 call=1 {...}                      about c1's call 1
 //	answer c1 {...}                           to what the provider asked
 //	undeliverable c1 id=2                     c1 has no stream for brk-2
 //	forbid c1 uri                             from now on c1 may not read it
@@ -194,7 +197,7 @@ func (m *machine) message(t *testing.T, c script.Command) any {
 	case "frame":
 		return m.providerFrame(t, c)
 	case "join":
-		return &msg.JoinSlot{Slot: "s", Session: session(t, who), Client: m.ref(who)}
+		return &msg.JoinSlot{Slot: "s", Session: session(t, who), Client: m.ref(who), Kind: kinds[c.Opts["kind"]]}
 	case "leave":
 		return &msg.LeaveSlot{Session: session(t, who)}
 	case "stream":
@@ -202,7 +205,7 @@ func (m *machine) message(t *testing.T, c script.Command) any {
 	case "call":
 		return m.call(t, c)
 	case "note":
-		return &msg.ClientNote{Session: session(t, who), Frame: mustScan(c.Body)}
+		return &msg.ClientNote{Session: session(t, who), Frame: mustScan(c.Body), Call: uint64(c.Number(t, "call"))}
 	case "answer":
 		return &msg.ClientAnswer{Session: session(t, who), Frame: mustScan(c.Body)}
 	case "undeliverable":
@@ -241,8 +244,14 @@ func (m *machine) call(t *testing.T, c script.Command) *msg.ClientCall {
 		text = request(c.Opts["id"], method, c.Body)
 	}
 	m.calls[who]++
-	return &msg.ClientCall{Session: session(t, who), Client: m.ref(who), Call: m.calls[who], Frame: mustScan(text), Trace: trace}
+	call := &msg.ClientCall{Session: session(t, who), Client: m.ref(who), Call: m.calls[who], Frame: mustScan(text), Trace: trace}
+	if behind := c.Number(t, "for"); behind != 0 {
+		call.For = &msg.Origin{Session: uint64(behind), Can: mcp.DeclaredBy([]byte(`{"capabilities":{"` + c.Opts["can"] + `":{}}}`))}
+	}
+	return call
 }
+
+var kinds = map[string]msg.ClientKind{"ws": msg.WebSocketClient, "stdio": msg.StdioClient, "broker": msg.BrokerClient}
 
 // providerFrame scans as a socket's reader does.
 func (m *machine) providerFrame(t *testing.T, c script.Command) any {

@@ -12,11 +12,11 @@ import (
 func snapshot(s *State) []string {
 	lines := []string{
 		holderText(s.holder),
-		fmt.Sprintf("lastGen %d timer %d armed %v hold until %v", s.lastGen, s.timerGen, s.armed, s.holdUntil),
+		fmt.Sprintf("lastGen %d attached %v timer %d armed %v hold until %v", s.lastGen, s.attached, s.timerGen, s.armed, s.holdUntil),
 		fmt.Sprintf("initialize last %q answer %p leader %d initialized %v", s.lastInit, s.initAnswer, s.initLeader, s.initialized),
 		fmt.Sprintf("queue %v held %v", addresses(s.initQueue), addresses(s.held)),
 		fmt.Sprintf("waiting %v", addresses(s.waiting)),
-		fmt.Sprintf("queued %d own %d", s.queued, s.own),
+		fmt.Sprintf("queued %d own %d reserved %d", s.queued, s.own, s.reserved),
 		fmt.Sprintf("warned %v retired %v", slices.Sorted(maps.Keys(s.warned)), s.retired),
 		fmt.Sprintf("abandoned %v next %d of %v", s.abandoned.ring, s.abandoned.next, slices.Sorted(maps.Keys(s.abandoned.set))),
 	}
@@ -25,7 +25,7 @@ func snapshot(s *State) []string {
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.members)) {
 		m := s.members[id]
-		lines = append(lines, fmt.Sprintf("member %d is %p %d used %v streaming %v can %b", id, m.ref, m.session, m.lastUsed, m.streaming, m.can))
+		lines = append(lines, fmt.Sprintf("member %d is %p %d kind %d used %v streaming %v can %b", id, m.ref, m.session, m.kind, m.lastUsed, m.streaming, m.can))
 	}
 	for _, c := range s.inOrder() {
 		lines = append(lines, "pending "+callText(c))
@@ -48,12 +48,12 @@ func holderText(h *holder) string {
 	if h == nil {
 		return "no holder"
 	}
-	return fmt.Sprintf("holder %p gen %d since %v aggregate %v", h.claim, h.gen, h.since, h.aggregate)
+	return fmt.Sprintf("holder %p gen %d since %v aggregate %v answered %v", h.claim, h.gen, h.since, h.aggregate, h.answered)
 }
 
 func callText(c *call) string {
-	return fmt.Sprintf("brk-%d of %v session %d number %d id %q token %q init %v role %d about %q within %d started %v due %v",
-		c.id, c.client, c.session, c.number, c.origID, c.token, c.init, c.role, c.about, c.within, c.started, c.deadline)
+	return fmt.Sprintf("brk-%d of %v session %d number %d id %q token %q init %v role %d about %q within %d for %v started %v due %v",
+		c.id, c.client, c.session, c.number, c.origID, c.token, c.init, c.role, c.about, c.within, c.behind, c.started, c.deadline)
 }
 
 func addresses[T any](list []T) string {

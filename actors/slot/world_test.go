@@ -155,6 +155,9 @@ func infoText(i msg.SlotInfo) string {
 	if i.Aggregate {
 		text += " aggregate"
 	}
+	if i.ClientCount+i.OtherCount > 0 {
+		text += fmt.Sprintf(" sockets=%d stdio=%d", i.ClientCount, i.OtherCount)
+	}
 	text += fmt.Sprintf(" sessions=%d pending=%d", i.SessionCount, i.PendingCount)
 	if i.SubscriptionCount > 0 {
 		text += fmt.Sprintf(" subscriptions=%d", i.SubscriptionCount)

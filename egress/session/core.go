@@ -14,7 +14,8 @@ import (
 type Config struct {
 	Slot        string
 	Number      uint64 // process-wide number of the session
-	MaxPending  int    // requests in flight; 0 means 64
+	Kind        msg.ClientKind
+	MaxPending  int // requests in flight; 0 means 64
 	IdleTimeout time.Duration
 	Trace       func() string // a fresh traceparent
 	Advice      string        // of the transport, see wire.Error.Advise
@@ -179,7 +180,7 @@ func (s *State) giveBack(credit msg.Credit) {
 func (s *State) join() {
 	if !s.joining && !s.ended {
 		s.joining = true
-		s.tell(s.registry, &msg.JoinSlot{Slot: s.cfg.Slot, Session: s.cfg.Number, Client: s.self})
+		s.tell(s.registry, &msg.JoinSlot{Slot: s.cfg.Slot, Session: s.cfg.Number, Client: s.self, Kind: s.cfg.Kind})
 	}
 }
 

@@ -80,7 +80,7 @@ func (s *Server) Serve(ctx context.Context, slot string, in io.Reader, out io.Wr
 // spawn starts a session. A host is never anything but one client of its slot.
 func (s *Server) spawn(ctx context.Context, slot string, gone func()) (*rt.Ref, error) {
 	actor := session.NewActor(s.sys, s.registry, session.Config{
-		Slot: slot, Number: s.cfg.NextSession(), MaxPending: s.cfg.MaxPending, Trace: s.cfg.Trace,
+		Slot: slot, Number: s.cfg.NextSession(), Kind: msg.StdioClient, MaxPending: s.cfg.MaxPending, Trace: s.cfg.Trace,
 		Advice: wire.AdviceStdio, Answers: s.cfg.Relays != nil && s.cfg.Relays(slot),
 	}, gone)
 	pid, err := s.sessions.Spawn(ctx, actor)

@@ -77,7 +77,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, slot string, acce
 		return
 	}
 	actor := session.NewActor(s.sys, s.registry, session.Config{
-		Slot: slot, Number: s.cfg.NextSession(), MaxPending: s.cfg.MaxPending,
+		Slot: slot, Number: s.cfg.NextSession(), Kind: msg.WebSocketClient, MaxPending: s.cfg.MaxPending,
 		Trace: s.cfg.Trace, Advice: wire.AdviceSocket,
 		Answers: s.cfg.Relays != nil && s.cfg.Relays(slot),
 	}, c.sessionEnded)
