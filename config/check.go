@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"strings"
 )
@@ -67,6 +68,15 @@ func checkSuffix(s string) (string, error) {
 	return "/" + name, nil
 }
 
+// checkBeside accepts a path that no slot's endpoint can have, which is one of
+// two segments; or nothing.
+func checkBeside(s string) (string, error) {
+	if s == "" {
+		return "", nil
+	}
+	return checkSuffix(s)
+}
+
 func checkSlotName(name string) error {
 	switch name {
 	case "":
@@ -109,6 +119,15 @@ func (c *Config) conflicts() []conflict {
 		add(`must differ from "paths.mcp"`, "paths.messages", "paths.mcp")
 	} else if p.Messages == p.SSE {
 		add(`must differ from "paths.sse"`, "paths.messages", "paths.sse")
+	}
+	beside := map[string]string{}
+	for _, path := range []struct{ name, path string }{
+		{"paths.healthz", p.Healthz}, {"paths.readyz", p.Readyz}, {"paths.llms", p.LLMs},
+	} {
+		if other, taken := beside[path.path]; taken && path.path != "" {
+			add(fmt.Sprintf("must differ from %q", other), path.name, other)
+		}
+		beside[path.path] = path.name
 	}
 	return found
 }

@@ -76,6 +76,13 @@ type Config struct {
 	CheckUpgradeOrigins bool  `toml:"checkUpgradeOrigins" json:"checkUpgradeOrigins"`
 	Paths               Paths `toml:"paths" json:"paths"`
 
+	// Locale chooses the language of what _broker says, such as "fr" or
+	// "zh-CN". Default none, which is English.
+	Locale string `toml:"locale" json:"locale,omitempty"`
+	// AggregateResources lets _all serve resources beside tools and prompts,
+	// under URIs that name their slot. Default false.
+	AggregateResources bool `toml:"aggregateResources" json:"aggregateResources"`
+
 	// ServerRequests says what becomes of requests that providers open: refuse
 	// answers them with -32601, relay puts them to the one client whose call is
 	// in flight. Default refuse.
@@ -143,6 +150,10 @@ type Paths struct {
 	MCP       string `toml:"mcp" json:"mcp"`
 	SSE       string `toml:"sse" json:"sse"`
 	Messages  string `toml:"messages" json:"messages"`
+	// Healthz, Readyz and LLMs are served beside the slots, empty for not at all.
+	Healthz string `toml:"healthz" json:"healthz"`
+	Readyz  string `toml:"readyz" json:"readyz"`
+	LLMs    string `toml:"llms" json:"llms"`
 }
 
 // ResourceSubscriptions bounds resources/subscribe (spec 01 4.5).
@@ -185,6 +196,9 @@ func Default() *Config {
 			MCP:       "/mcp",
 			SSE:       "/sse",
 			Messages:  "/messages",
+			Healthz:   "/healthz",
+			Readyz:    "/readyz",
+			LLMs:      "/llms.txt",
 		},
 		ServerRequests: ServerRequestsRefuse,
 		ResourceSubscriptions: ResourceSubscriptions{

@@ -149,7 +149,8 @@ func TestFullFile(t *testing.T) {
 	want.ProviderHeartbeatIntervalMs, want.ProviderRequestTimeoutMs = 0, 30_000
 	want.ProviderTakeover = "reject"
 	want.AllowedOrigins = Origins{List: []string{"https://a.example", "null"}}
-	want.Paths = Paths{"/p", "/ps", "/c", "/rpc", "/events", "/post"}
+	want.Paths = Paths{"/p", "/ps", "/c", "/rpc", "/events", "/post", "/live", "", "/agents.txt"}
+	want.Locale, want.AggregateResources = "fr-CA", true
 	want.SessionIdleTimeoutMs, want.KeepAliveIntervalMs = 1000, 0
 	want.MaxSessionsPerSlot, want.MaxSlots, want.MaxMessageBytes = 1, 2, 1024
 	want.MaxPendingPerSlot, want.MaxPendingPerSession = 3, 4
@@ -180,6 +181,8 @@ maxPendingPerSession = 4
 strictHttp = true
 logFormat = "json"
 serverRequests = "Relay"
+locale = "fr-CA"
+aggregateResources = true
 resourceSubscriptions = { maxSubscriptionsPerClient = 1, maxSubscriptionsPerSlot = 2, maxResourceUriLength = 3 }
 stdioProvider = "_all"
 stdioExitOnEnd = false
@@ -198,6 +201,9 @@ client = "/c"
 mcp = "rpc"
 sse = "/events"
 messages = "post"
+healthz = "live"
+readyz = ""
+llms = "/agents.txt"
 [slots."pump/1"]
 initialize = "relay"
 maxMessageBytes = 2048
@@ -205,14 +211,14 @@ serverRequests = "refuse"
 [slots.b]
 `
 	json := `{"port": 0, "host": "::1", "protocol": "http", "brokerName": "plant",
-"tls": {"cert": "c.pem", "key": "k.pem"}, "locale": null, "telemetry": null,
+"tls": {"cert": "c.pem", "key": "k.pem"}, "locale": "fr-CA", "aggregateResources": true, "telemetry": null,
 "www": {"open": "/index.html", "mounts": [{"urlPrefix": "/", "dir": "site"}, {"urlPrefix": "/docs/v1", "dir": "d/"}]},
 "providerHeartbeatIntervalMs": 0, "providerRequestTimeoutMs": 3e4, "providerTakeover": "REJECT",
 "allowedOrigins": ["https://a.example", "null"], "sessionIdleTimeoutMs": 1000.0, "keepAliveIntervalMs": 0,
 "maxSessionsPerSlot": 1, "maxSlots": 2, "maxMessageBytes": 1024, "maxPendingPerSlot": 3, "maxPendingPerSession": 4,
 "strictHttp": true, "logFormat": "json", "serverRequests": "relay", "stdioProvider": "_all", "stdioExitOnEnd": false,
 "resourceSubscriptions": {"maxSubscriptionsPerClient": 1, "maxSubscriptionsPerSlot": 2, "maxResourceUriLength": 3},
-"paths": {"provider": "/p", "providers": "/ps", "client": "/c", "mcp": "rpc", "sse": "/events", "messages": "post"},
+"paths": {"provider": "/p", "providers": "/ps", "client": "/c", "mcp": "rpc", "sse": "/events", "messages": "post", "healthz": "/live", "readyz": "", "llms": "agents.txt"},
 "slots": {"pump/1": {"initialize": "relay", "maxMessageBytes": 2048, "serverRequests": "refuse"}, "b": {"serverRequests": null}, "c": null}}`
 	for name, text := range map[string]string{"x.toml": toml, "x.json": json, "bom.toml": "\ufeff" + toml, "bom.json": "\ufeff" + json} {
 		want.File = name

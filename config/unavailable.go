@@ -5,7 +5,7 @@ package config
 // one relies on it.
 func unavailableKeys() []string {
 	return []string{
-		"locale", "securityFile", "auth", "stdioUpstreams", "mcpServers", "mcpbBundles", "telemetry", "mdns",
+		"securityFile", "auth", "stdioUpstreams", "mcpServers", "mcpbBundles", "telemetry", "mdns",
 	}
 }
 
@@ -15,7 +15,6 @@ func securityKeys() []string { return []string{"providers", "authorization", "li
 // unavailableEnv maps variables to the key they would set.
 func unavailableEnv() map[string]string {
 	return map[string]string{
-		"MCP_BROKER_LOCALE":          "locale",
 		"MCP_BROKER_SECURITY_FILE":   "securityFile",
 		"MCP_BROKER_AUTH_ENABLED":    "auth.enabled",
 		"MCP_BROKER_PUBLIC_BASE_URL": "auth.publicBaseUrl",

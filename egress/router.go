@@ -19,6 +19,8 @@ type Router struct {
 	Messages string // suffix of the legacy post: "messages"; POST only
 	Post     SlotHandler
 
+	Beside map[string]http.HandlerFunc // GET and HEAD of whole paths that no slot can have
+
 	Fallback http.Handler // what no endpoint has; nil is 404 with an empty body
 }
 
@@ -45,6 +47,10 @@ func (rt *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			endpoint.ServeSlot(w, r, slot)
 			return
 		}
+	}
+	if beside := rt.Beside[Endpoint(r)]; beside != nil && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		beside(w, r)
+		return
 	}
 	if rt.Fallback != nil {
 		rt.Fallback.ServeHTTP(w, r)
