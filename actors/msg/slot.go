@@ -113,6 +113,7 @@ const (
 	Dedicated   ProviderKind = "ws"
 	Multiplexed ProviderKind = "ws-multiplex"
 	Loopback    ProviderKind = "loopback"
+	Upstream    ProviderKind = "stdio" // whatever its transport
 	NoProvider  ProviderKind = "none"
 )
 

@@ -28,7 +28,8 @@ type Entry struct {
 	Name string
 	Ref  msg.Ref // set by the shell when it performs Create
 
-	reserved bool // served by the broker itself
+	reserved bool    // served by the broker itself
+	owner    msg.Ref // the only one whose claims are let through, nil for anybody
 	info     msg.SlotInfo
 	lastUsed time.Time
 	retiring bool
@@ -64,6 +65,14 @@ func (s *State) Step(now time.Time, message any) []Effect {
 		s.forwardIfKnown(m.Slot, m)
 	case *msg.LeaveSlot:
 		s.forwardIfKnown(m.Slot, m)
+	case *msg.OwnSlot:
+		s.own(now, m)
+	case *msg.DisownSlot:
+		s.disown(m)
+	case *msg.HolderExpected:
+		s.forwardIfKnown(m.Slot, m)
+	case *msg.HolderFailed:
+		s.forwardIfKnown(m.Slot, m)
 	case *msg.HoldReserved:
 		s.hold(m)
 	case *msg.WatchSlots:
@@ -87,7 +96,30 @@ func (s *State) claim(now time.Time, m *msg.ClaimSlot) {
 		})
 		return
 	}
+	if e := s.entries[m.Slot]; e != nil && e.owner != nil && e.owner != m.Claimant {
+		err := wire.ManagedSlot(m.Slot)
+		s.reply(m.Claimant, &msg.ClaimRefused{
+			Slot: m.Slot, Err: err, CloseReason: wire.CloseReason(err.Message), LogLead: "managed by an upstream",
+		})
+		return
+	}
 	s.refer(now, m.Slot, m)
+}
+
+// own keeps a slot for one claimant. The slot is made now, so that it is listed
+// while its upstream has not started yet.
+func (s *State) own(now time.Time, m *msg.OwnSlot) {
+	s.refer(now, m.Slot, m)
+	if e := s.entries[m.Slot]; e != nil {
+		e.owner = m.Owner
+	}
+}
+
+func (s *State) disown(m *msg.DisownSlot) {
+	if e := s.entries[m.Slot]; e != nil && e.owner == m.Owner {
+		e.owner = nil
+		s.forward(e, m)
+	}
 }
 
 // hold enters a slot the broker serves itself. It is never retired.
@@ -189,7 +221,7 @@ func (s *State) reply(to msg.Ref, message any) {
 func (s *State) makeRoom(now time.Time) bool {
 	var oldest *Entry
 	for _, e := range s.entries {
-		if e.retiring || e.reserved || !e.info.Unused() || !e.lastUsed.Before(now) {
+		if e.retiring || e.reserved || e.owner != nil || !e.info.Unused() || !e.lastUsed.Before(now) {
 			continue
 		}
 		if oldest == nil || e.lastUsed.Before(oldest.lastUsed) || e.lastUsed.Equal(oldest.lastUsed) && e.Name < oldest.Name {
@@ -237,7 +269,7 @@ func (s *State) died(now time.Time, m *msg.SlotDied) {
 func (s *State) again(now time.Time, name string, queue []any) {
 	for _, message := range queue {
 		switch message.(type) {
-		case *msg.JoinSlot, *msg.ClaimSlot:
+		case *msg.JoinSlot, *msg.ClaimSlot, *msg.OwnSlot:
 			s.refer(now, name, message)
 		default:
 			s.forwardIfKnown(name, message)

@@ -18,7 +18,8 @@ var update = flag.Bool("update", false, "rewrite the scripts in testdata to what
 // What peers send: join SLOT c1, claim SLOT p1 aggregate, withdraw SLOT p1. What
 // slots report: changed SLOT sessions=1 pending=1 connected aggregate, retired
 // SLOT gone, died SLOT, left SLOT c1 (a session that never came to know its
-// slot). The broker's own: hold SLOT r1, watch w1. Besides: tick 1s, inventory, lookup SLOT. A slot whose name is empty or
+// slot). The broker's own: hold SLOT r1, watch w1, own SLOT o1,
+// disown SLOT o1, expect SLOT o1. Besides: tick 1s, inventory, lookup SLOT. A slot whose name is empty or
 // has spaces is given at the end of the line: join by=c1 "name".
 func TestScripts(t *testing.T) {
 	script.Run(t, "testdata/*.txt", *update, func() script.Interpreter { return (&machine{now: time.Unix(1_000_000, 0)}).run })
@@ -27,6 +28,17 @@ func TestScripts(t *testing.T) {
 type ref struct{ name string }
 
 func (*ref) Send(any) { panic("a core must not send") }
+
+// refNamed returns the one ref of that name: owners are compared.
+var refNamed = func() func(name string) *ref {
+	refs := map[string]*ref{}
+	return func(name string) *ref {
+		if refs[name] == nil {
+			refs[name] = &ref{name}
+		}
+		return refs[name]
+	}
+}()
 
 type machine struct {
 	state *State
@@ -54,10 +66,11 @@ func (m *machine) run(t *testing.T, c script.Command) []string {
 }
 
 func message(t *testing.T, c script.Command, slot string) any {
-	who := &ref{c.Arg(1)}
-	if name, ok := c.Opts["by"]; ok {
-		who = &ref{name}
+	name := c.Arg(1)
+	if by, ok := c.Opts["by"]; ok {
+		name = by
 	}
+	who := refNamed(name)
 	switch c.Name {
 	case "join":
 		return &msg.JoinSlot{Slot: slot, Client: who}
@@ -75,6 +88,12 @@ func message(t *testing.T, c script.Command, slot string) any {
 		return &msg.SlotChanged{Info: info}
 	case "hold":
 		return &msg.HoldReserved{Slot: slot, Ref: who}
+	case "own":
+		return &msg.OwnSlot{Slot: slot, Owner: who}
+	case "disown":
+		return &msg.DisownSlot{Slot: slot, Owner: who}
+	case "expect":
+		return &msg.HolderExpected{Slot: slot, Owner: who}
 	case "watch":
 		return &msg.WatchSlots{Watcher: &ref{c.Arg(0)}}
 	case "retired":
@@ -122,6 +141,12 @@ func text(message any) string {
 		return fmt.Sprintf("session %d leaves", m.Session)
 	case *msg.RetireSlot:
 		return "retire"
+	case *msg.OwnSlot:
+		return "owned by " + m.Owner.(*ref).name
+	case *msg.DisownSlot:
+		return "disowned by " + m.Owner.(*ref).name
+	case *msg.HolderExpected:
+		return m.Owner.(*ref).name + " is expected"
 	case *msg.SlotObserved:
 		return fmt.Sprintf("observed %q connected=%v", m.Info.Name, m.Info.Connected)
 	case *msg.SlotForgotten:

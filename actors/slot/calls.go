@@ -41,6 +41,8 @@ func (s *State) clientCall(now time.Time, m *msg.ClientCall) {
 	switch {
 	case s.members[m.Session] == nil:
 		s.fail(m, wire.SessionClosed())
+	case s.holder == nil && s.owner != nil:
+		s.unserved(m)
 	case isSubscription(m.Frame.Method):
 		s.subscriptionCall(now, m)
 	case s.holder == nil:
@@ -168,12 +170,8 @@ func (s *State) failAll(err *wire.Error) {
 		s.tell(c.client, &msg.CallFailed{Call: c.number, Err: err})
 	}
 	s.failQueue(err)
-	for _, m := range s.held {
-		if m, ok := m.(*msg.ClientCall); ok {
-			s.fail(m, err)
-		}
-	}
-	s.held, s.holdUntil, s.initLeader = nil, time.Time{}, 0
+	s.failHeld(err)
+	s.holdUntil, s.initLeader = time.Time{}, 0
 	s.subscriptionsLost(err)
 }
 
@@ -225,7 +223,7 @@ func (s *State) leaveCall(c *call) {
 
 func (s *State) clientNote(now time.Time, m *msg.ClientNote) {
 	switch {
-	case s.holder == nil:
+	case s.holder == nil && !s.expected:
 	case string(m.Frame.Method) == mcp.Cancelled:
 		s.clientCancelled(m)
 	case s.holding() && s.load() >= s.cfg.MaxPending:

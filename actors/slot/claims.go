@@ -166,9 +166,13 @@ func (s *State) attach(now time.Time, c *msg.ClaimSlot) {
 	copy(s.attached[1:], s.attached[:])
 	s.attached[0] = now
 	s.waiting = without(s.waiting, func(w *msg.ClaimSlot) bool { return w.Claimant == c.Claimant })
+	s.expected, s.absent = false, nil
 	s.grant(s.holder)
 	s.changed()
 	s.replay(now)
+	if !s.holding() {
+		s.release(now)
+	}
 	open := s.deciding
 	s.deciding = nil
 	for _, d := range open {

@@ -80,6 +80,10 @@ type vars struct {
 	lastGen  uint64
 	attached [msg.FlapCount]time.Time // newest first
 
+	owner    msg.Ref     // of the slot of an upstream
+	expected bool        // the owner is connecting: hold calls back
+	absent   *wire.Error // why the owner is not connected
+
 	deciding []decision       // claims that wait for the holder's liveness
 	waiting  []*msg.ClaimSlot // refused multiplexed claims, oldest first
 
@@ -220,6 +224,14 @@ func (s *State) handle(now time.Time, message any) {
 		s.timerDue(now, m)
 	case *msg.CallCrashed:
 		s.callCrashed(now, m)
+	case *msg.OwnSlot:
+		s.ownedBy(m)
+	case *msg.DisownSlot:
+		s.disowned(m)
+	case *msg.HolderExpected:
+		s.holderExpected(m)
+	case *msg.HolderFailed:
+		s.holderFailed(m)
 	case *msg.RetireSlot:
 		s.retire()
 	case giveUp:
@@ -245,7 +257,7 @@ func (s *State) giveUp() {
 }
 
 func (s *State) retire() {
-	if info := s.Info(); info.Unused() && len(s.deciding) == 0 && len(s.waiting) == 0 {
+	if info := s.Info(); s.owner == nil && info.Unused() && len(s.deciding) == 0 && len(s.waiting) == 0 {
 		s.retired = true
 		s.effects = append(s.effects, Effect{Retired: true})
 		return

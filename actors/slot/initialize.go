@@ -45,7 +45,7 @@ func (s *State) replay(now time.Time) {
 	}
 	s.toProvider(append(frame, '}'), mcp.Required)
 	s.initLeader = c.id
-	s.holdUntil = now.Add(replayPatience)
+	s.holdUntil = now.Add(s.patience())
 }
 
 // initializeAnswered keeps a good answer for later clients. A replayed
@@ -96,7 +96,9 @@ func (s *State) promote(now time.Time) {
 	s.initLeader = s.relay(now, next, true)
 }
 
-func (s *State) holding() bool { return !s.holdUntil.IsZero() }
+// holding reports that calls wait: behind a replayed initialize, or for an owner
+// that is connecting.
+func (s *State) holding() bool { return s.expected || !s.holdUntil.IsZero() }
 
 // release restores the subscriptions and sends what was held back, in order.
 func (s *State) release(now time.Time) {
@@ -107,11 +109,6 @@ func (s *State) release(now time.Time) {
 	}
 	s.restore(now)
 	for _, h := range held {
-		switch m := h.(type) {
-		case *msg.ClientCall:
-			s.relay(now, m, string(m.Frame.Method) == mcp.Initialize)
-		case *msg.ClientNote:
-			s.relayNote(m)
-		}
+		s.resume(now, h)
 	}
 }

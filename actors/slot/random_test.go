@@ -52,7 +52,7 @@ func (g *generator) next(t *rapid.T) any {
 	g.now = g.now.Add(time.Duration(rapid.IntRange(1, 400).Draw(t, "ms")) * time.Millisecond)
 	session := rapid.Uint64Range(1, 4).Draw(t, "session")
 	client := g.ref(fmt.Sprintf("c%d", session))
-	switch kind := rapid.IntRange(0, 24).Draw(t, "kind"); kind {
+	switch kind := rapid.IntRange(0, 26).Draw(t, "kind"); kind {
 	case 0, 1:
 		return &msg.JoinSlot{Slot: "s", Session: session, Client: client}
 	case 2:
@@ -90,11 +90,27 @@ func (g *generator) next(t *rapid.T) any {
 	case 18:
 		session, id := g.someAsk(t, session)
 		return &msg.AskUndeliverable{Session: session, ID: id}
+	case 20:
+		return g.owner(t)
 	case 19:
 		g.opened++
 		return &msg.ProviderFrame{Gen: g.someGen(t), Frame: mustScan(request(fmt.Sprintf(`"q%d"`, g.opened), "roots/list", "")), Credit: &credit{"request"}}
 	}
 	return &msg.ProviderFrame{Gen: g.someGen(t), Frame: g.frame(t), Credit: &credit{"frame"}}
+}
+
+// owner draws a word of the one that keeps an upstream, or of another.
+func (g *generator) owner(t *rapid.T) any {
+	who := g.ref(rapid.SampledFrom([]string{"p1", "p1", "p2"}).Draw(t, "owner"))
+	switch rapid.IntRange(0, 5).Draw(t, "word") {
+	case 0:
+		return &msg.OwnSlot{Slot: "s", Owner: who}
+	case 1:
+		return &msg.DisownSlot{Slot: "s", Owner: who}
+	case 2:
+		return &msg.HolderFailed{Slot: "s", Owner: who, Err: wire.UpstreamDown("s", "it exited", "Wait.")}
+	}
+	return &msg.HolderExpected{Slot: "s", Owner: who}
 }
 
 func (g *generator) provider(t *rapid.T) string {

@@ -39,6 +39,8 @@ var update = flag.Bool("update", false, "rewrite the scripts in testdata to what
 //	undeliverable c1 id=2                     c1 has no stream for brk-2
 //	forbid c1 uri                             from now on c1 may not read it
 //	callerleft c1 1
+//	own o1 | disown o1 | expect o1            o1 keeps an upstream in the slot
+//	down o1 text                              and cannot connect for now
 //	tick 30s                                  time passes and the timer is delivered when due
 //	timer gen=1 | crash id=1 | retire | giveup | describe
 func TestScripts(t *testing.T) {
@@ -217,6 +219,14 @@ func (m *machine) message(t *testing.T, c script.Command) any {
 		return &msg.TimerDue{Gen: uint64(c.Number(t, "gen"))}
 	case "crash":
 		return &msg.CallCrashed{ID: uint64(c.Number(t, "id"))}
+	case "own":
+		return &msg.OwnSlot{Slot: "s", Owner: m.ref(who)}
+	case "disown":
+		return &msg.DisownSlot{Slot: "s", Owner: m.ref(who)}
+	case "expect":
+		return &msg.HolderExpected{Slot: "s", Owner: m.ref(who)}
+	case "down":
+		return &msg.HolderFailed{Slot: "s", Owner: m.ref(who), Err: wire.UpstreamDown("s", c.Arg(1), "Next attempt in 30s.")}
 	case "retire":
 		return &msg.RetireSlot{}
 	case "giveup":

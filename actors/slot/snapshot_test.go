@@ -13,6 +13,7 @@ func snapshot(s *State) []string {
 	lines := []string{
 		holderText(s.holder),
 		fmt.Sprintf("lastGen %d attached %v timer %d armed %v hold until %v", s.lastGen, s.attached, s.timerGen, s.armed, s.holdUntil),
+		fmt.Sprintf("owner %v expected %v absent %v", s.owner, s.expected, s.absent),
 		fmt.Sprintf("initialize last %q answer %p leader %d initialized %v", s.lastInit, s.initAnswer, s.initLeader, s.initialized),
 		fmt.Sprintf("queue %v held %v", addresses(s.initQueue), addresses(s.held)),
 		fmt.Sprintf("waiting %v", addresses(s.waiting)),

@@ -177,6 +177,17 @@ func ReservedSlot(slot string) *Error {
 	return errorf(CodeUnavailable, `Provider "%s" is reserved by the broker`, slot)
 }
 
+// ManagedSlot refuses a claim on the slot of an upstream, running or not.
+func ManagedSlot(slot string) *Error {
+	return errorf(CodeUnavailable, `Provider "%s" is managed by a stdio upstream`, slot)
+}
+
+// UpstreamDown answers a call on a slot whose upstream is not running; why and
+// next are sentences of the actor that keeps it.
+func UpstreamDown(slot, why, next string) *Error {
+	return errorf(CodeUnavailable, `Provider "%s" not connected: %s. %s`, slot, why, next)
+}
+
 // AlreadyConnected refuses a claim on a held slot; why and recovery come from
 // the takeover decision (spec 01 2.5).
 func AlreadyConnected(slot, why, recovery string) *Error {

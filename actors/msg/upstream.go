@@ -1,0 +1,82 @@
+package msg
+
+import (
+	"time"
+
+	"mcpbroker/actors/wire"
+)
+
+// An upstream is a provider the broker itself starts or dials. One actor keeps
+// it; a driver is one incarnation of its connection, numbered by Gen. What a
+// driver says of an older Gen changes nothing.
+
+// Driver is one live connection to an upstream: a child process, or a session
+// with a remote server. Its methods never block.
+type Driver interface {
+	Conduit
+	// Attach opens the way to the slot: until then what the upstream says waits
+	// in the driver. gen is the slot's, for ProviderFrame.
+	Attach(slot Ref, gen uint64)
+	// Stop ends the connection in order; UpstreamEnded follows within grace and
+	// a little.
+	Stop(grace time.Duration)
+}
+
+// To the actor of an upstream, from its driver. -------------------------------
+
+// UpstreamOpened: the process runs, or the remote server took the connection.
+type UpstreamOpened struct {
+	control
+	Gen    uint64
+	Driver Driver
+	PID    int // of a child process, else 0
+}
+
+// UpstreamEnded is the last word of a driver, whether it ever opened or not.
+type UpstreamEnded struct {
+	control
+	Gen  uint64
+	Err  error    // why, in one sentence; nil after a Stop
+	Tail []string // the last lines the process wrote to stderr
+	// Denied: the server refused the broker's credentials. Waiting does not help.
+	Denied bool
+}
+
+// UpstreamSaid is a line a child wrote to stderr.
+type UpstreamSaid struct {
+	Gen  uint64
+	Line string
+}
+
+// To a slot, from the actor of its upstream. ----------------------------------
+
+// OwnSlot keeps a slot for one claimant, connected or not. It travels through the
+// registry, which refuses the claims of all others from then on.
+type OwnSlot struct {
+	control
+	Slot  string
+	Owner Ref
+}
+
+// DisownSlot frees the slot for anybody.
+type DisownSlot struct {
+	control
+	Slot  string
+	Owner Ref
+}
+
+// HolderExpected: a connection is being made, so calls are held back.
+type HolderExpected struct {
+	control
+	Slot  string
+	Owner Ref
+}
+
+// HolderFailed: there is no connection for now. Err answers the calls held back
+// and those that come.
+type HolderFailed struct {
+	control
+	Slot  string
+	Owner Ref
+	Err   *wire.Error
+}

@@ -1,0 +1,94 @@
+package slot
+
+import (
+	"time"
+
+	"mcpbroker/actors/mcp"
+	"mcpbroker/actors/msg"
+	"mcpbroker/actors/wire"
+)
+
+// The slot of an upstream has an owner, which connects, waits and connects again.
+// While it connects, calls are held back; while it waits they are answered at
+// once, with what the owner knows about the cause.
+
+// upstreamPatience is how long calls wait for the answer to a replayed initialize
+// of a process that has just been started.
+const upstreamPatience = 30 * time.Second
+
+func (s *State) ownedBy(m *msg.OwnSlot) {
+	s.owner, s.expected, s.absent = m.Owner, false, nil
+}
+
+func (s *State) disowned(m *msg.DisownSlot) {
+	if s.owner != m.Owner {
+		return
+	}
+	s.owner, s.expected, s.absent = nil, false, nil
+	s.failHeld(wire.NotConnected(s.name))
+	s.changed()
+}
+
+func (s *State) holderExpected(m *msg.HolderExpected) {
+	if s.owner == m.Owner && s.holder == nil {
+		s.expected = true
+	}
+}
+
+func (s *State) holderFailed(m *msg.HolderFailed) {
+	if s.owner != m.Owner || s.holder != nil {
+		return
+	}
+	s.expected, s.absent = false, m.Err
+	s.failHeld(m.Err)
+}
+
+// unserved handles a call while nobody holds the slot.
+func (s *State) unserved(m *msg.ClientCall) {
+	switch {
+	case s.expected && s.load() >= s.cfg.MaxPending:
+		s.fail(m, wire.SlotBusy(s.name, "maxPendingPerSlot", s.cfg.MaxPending))
+	case s.expected:
+		s.held = append(s.held, m)
+	case s.absent != nil:
+		s.fail(m, s.absent)
+	default:
+		s.fail(m, wire.NotConnected(s.name))
+	}
+}
+
+// failHeld answers the calls held back with err.
+func (s *State) failHeld(err *wire.Error) {
+	for _, m := range s.held {
+		if m, ok := m.(*msg.ClientCall); ok {
+			s.fail(m, err)
+		}
+	}
+	s.held = nil
+}
+
+// patience is how long calls are held back behind a replayed initialize.
+func (s *State) patience() time.Duration {
+	if s.holder.claim.Kind == msg.Upstream {
+		return upstreamPatience
+	}
+	return replayPatience
+}
+
+// resume sends on one call or notification that was held back.
+func (s *State) resume(now time.Time, held any) {
+	switch m := held.(type) {
+	case *msg.ClientNote:
+		s.relayNote(m)
+	case *msg.ClientCall:
+		isInit := string(m.Frame.Method) == mcp.Initialize
+		switch {
+		case isSubscription(m.Frame.Method):
+			s.subscriptionCall(now, m)
+		case isInit && !s.cfg.RelayInitialize:
+			s.initialize(now, m)
+		default:
+			s.relay(now, m, isInit)
+		}
+	}
+}
