@@ -1,0 +1,164 @@
+package diagnosis
+
+import (
+	"fmt"
+
+	"mcpbroker/actors/msg"
+	"mcpbroker/actors/wire"
+)
+
+// Rules about _all.
+
+// missingSlot is how evidence names a slot outside _all.
+type missingSlot struct {
+	Name      string           `json:"name"`
+	Transport msg.ProviderKind `json:"transport"`
+}
+
+// aggregating reports an _all that is known and on.
+func (d *diagnosis) aggregating() bool {
+	return d.Facts.Aggregate != nil && d.Facts.Aggregate.Enabled
+}
+
+func aggregateDisabled(d *diagnosis) []Problem {
+	if d.Facts.Aggregate == nil || d.aggregating() || !d.about(wire.SlotAggregate) {
+		return nil
+	}
+	return []Problem{{
+		ID: "aggregate-disabled", Severity: Info, Slot: wire.SlotAggregate,
+		Symptom:  "The slot _all is switched off: clients and hosts pinned to it find no tools.",
+		Evidence: Evidence{{"enabled", false}},
+		Fix:      "In the program that embeds the broker, leave out the option that switches the aggregate off. Until then, connect clients to the slots of the providers.",
+	}}
+}
+
+// aggregateEmpty: nobody has opted in.
+func aggregateEmpty(d *diagnosis) []Problem {
+	if !d.whole() || !d.aggregating() {
+		return nil
+	}
+	connected, severity := []string{}, Info
+	for i := range d.Slots {
+		s := &d.Slots[i]
+		if s.Reserved || !s.Connected {
+			continue
+		}
+		if s.SlotInfo.Aggregate {
+			return nil // it asked: aggregateMissingMember speaks of it
+		}
+		connected, severity = append(connected, s.Name), Warning
+	}
+	if len(d.joined(false)) > 0 {
+		return nil
+	}
+	symptom := "No provider has joined _all: its clients see the tools of _broker only. No provider is connected."
+	example := "<slot>"
+	if len(connected) > 0 {
+		symptom = fmt.Sprintf("No provider has joined _all: its clients see the tools of _broker only, although %s %s connected: %s.",
+			count(len(connected), "provider"), isAre(len(connected)), quoted(connected))
+		example = connected[0]
+	}
+	return []Problem{{
+		ID: "aggregate-empty", Severity: severity, Slot: wire.SlotAggregate,
+		Symptom:  symptom,
+		Evidence: Evidence{{"aggregateProviders", d.joined(true)}, {"connectedProviderSlots", connected}},
+		Fix:      d.optIn(example),
+	}}
+}
+
+// aggregateMissingLive: some have opted in and others have not.
+func aggregateMissingLive(d *diagnosis) []Problem {
+	if !d.whole() || !d.aggregating() || len(d.joined(false)) == 0 {
+		return nil
+	}
+	missing := []missingSlot{}
+	var names []string
+	for i := range d.Slots {
+		s := &d.Slots[i]
+		if s.Reserved || !s.Connected || s.SlotInfo.Aggregate || d.members[s.Name].Joined {
+			continue
+		}
+		missing, names = append(missing, missingSlot{s.Name, transport(s)}), append(names, s.Name)
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return []Problem{{
+		ID: "aggregate-missing-live-slots", Severity: Info, Slot: wire.SlotAggregate,
+		Symptom:  fmt.Sprintf("_all leaves out %s that did not ask to join: %s.", count(len(names), "connected provider"), quoted(names)),
+		Evidence: Evidence{{"missing", missing[:min(len(missing), maxPerRule)]}, {"aggregateProviders", d.joined(true)}},
+		Fix:      "Nothing, if that is meant. " + d.optIn(names[0]),
+	}}
+}
+
+// aggregateMissingMember: a connected provider asked to join and is not in the
+// catalog.
+func aggregateMissingMember(d *diagnosis) (found []Problem) {
+	if !d.aggregating() {
+		return nil
+	}
+	for i := range d.Slots {
+		s := &d.Slots[i]
+		if !d.about(s.Name) && d.slot != wire.SlotAggregate || !d.leftOut(s) {
+			continue
+		}
+		reason := d.members[s.Name].Reason
+		if reason == "" {
+			reason = "no handshake has been seen"
+		}
+		found = append(found, Problem{
+			ID: "aggregate-member-missing", Severity: Warning, Slot: s.Name,
+			Symptom: fmt.Sprintf("The provider of slot %s asked to join _all and is not in it: %s.", quote(s.Name), reason),
+			Evidence: Evidence{
+				{"reason", reason}, {"connectedForMs", d.ageMs(s.ConnectedSince)}, {"pendingCount", s.PendingCount},
+				{"oldestPendingMs", d.ageMs(s.OldestPending)}, {"transport", transport(s)},
+			},
+			Fix: fmt.Sprintf("_all opens a provider with initialize, then tools/list and prompts/list; call the same at %s to see what it answers. "+
+				"Install the message handler before connecting, answer initialize with a result, and connect again: "+
+				"membership is decided anew with each connection. %s", d.mcpURL(s.Name), d.deadline()),
+		})
+	}
+	return found
+}
+
+// leftOut reports a provider that asked to join and that _all has given up, has
+// not taken notice of, or waits for in vain.
+func (d *diagnosis) leftOut(s *Slot) bool {
+	m, known := d.members[s.Name]
+	switch {
+	case !s.Connected || !s.SlotInfo.Aggregate || m.Joined:
+		return false
+	case m.Joining:
+		return s.PendingCount > 0 && d.slow(s.OldestPending)
+	case known:
+		return true
+	}
+	return d.slow(s.ConnectedSince)
+}
+
+// aggregateIncomplete: a member of whose catalog a part is missing.
+func aggregateIncomplete(d *diagnosis) (found []Problem) {
+	if !d.aggregating() {
+		return nil
+	}
+	for _, m := range d.Facts.Aggregate.Members {
+		if !m.Joined || m.Reason == "" || !d.about(m.Slot) && d.slot != wire.SlotAggregate {
+			continue
+		}
+		found = append(found, Problem{
+			ID: "aggregate-member-incomplete", Severity: Warning, Slot: m.Slot,
+			Symptom:  fmt.Sprintf("_all shows only a part of what slot %s publishes: %s.", quote(m.Slot), m.Reason),
+			Evidence: Evidence{{"reason", m.Reason}, {"joinedForMs", d.ageMs(m.Since)}},
+			Fix: fmt.Sprintf("Call tools/list and prompts/list at %s and compare. The provider has to end each list with a page without nextCursor and never to repeat a cursor; "+
+				"once it does, it sends notifications/tools/list_changed or connects again, and _all lists it anew.", d.mcpURL(m.Slot)),
+		})
+	}
+	return found
+}
+
+func isAre(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
