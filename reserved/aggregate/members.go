@@ -1,0 +1,337 @@
+package aggregate
+
+import (
+	"cmp"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"mcpbroker/actors/mcp"
+	"mcpbroker/actors/msg"
+	"mcpbroker/actors/wire"
+)
+
+// A member is a slot whose provider asked to join _all. It is joined anew for
+// each provider that holds the slot: a session of its own, an initialize, the
+// lists. What comes late for an older one finds no session and changes nothing
+// (F-12).
+
+type member struct {
+	slot     string
+	gen      uint64    // of its provider
+	attached time.Time // likewise
+	stamp    []byte    // what goes before the URIs of its resources
+
+	session uint64  // 0 while it is not joining or joined
+	ref     msg.Ref // our address as its client
+	to      msg.Ref // the slot; nil until the slot answered
+	request uint64  // our call in flight; 0 is none
+	asked   uint64  // requests made, for their ids
+	calls   map[uint64]*call
+
+	declared     listSet // lists the provider has
+	want         listSet // lists to fetch
+	fetch        *fetch  // the list being fetched; nil while initialize is
+	lists        [kinds]*collection
+	instructions string
+
+	joined   bool
+	since    time.Time // of joining
+	reason   string    // why it is not joined
+	names    []string  // what it is remembered by in gone
+	failures int       // in a row, for the delay of the next try
+	retryAt  time.Time
+}
+
+// fromMember is what a member's slot, or the registry, sent to our session there.
+type fromMember struct {
+	control
+	session uint64
+	message any
+}
+
+// Undelivered tells the sender what the message would have been answered.
+func (m *fromMember) Undelivered() {
+	if lost, ok := m.message.(interface{ Undelivered() }); ok {
+		lost.Undelivered()
+	}
+}
+
+// progressed is a member's progress on a call. It takes no headroom: a flood of it
+// leaves room for the answers of all members.
+type progressed struct{ progress *msg.CallProgress }
+
+const (
+	inProgress   = "handshake in progress"
+	disconnected = "provider disconnected"
+)
+
+// observed learns of a slot's holder.
+func (s *State) observed(info *msg.SlotInfo) {
+	if info.Name == wire.SlotAggregate {
+		if !info.Connected { // the registry has just been given the slot
+			s.effects = append(s.effects, Effect{Changed: true})
+		}
+		return
+	}
+	m := s.members[info.Name]
+	always := info.Name == wire.SlotBroker
+	known := m != nil && (always || m.gen == info.Gen && m.attached.Equal(info.ConnectedSince))
+	switch asks := always || info.Connected && info.Aggregate; {
+	case asks && known && m.reason != disconnected:
+	case asks:
+		s.leave(m, disconnected)
+		s.join(info)
+	case m == nil:
+	case info.Connected:
+		s.leave(m, disconnected)
+		s.forget(m)
+	default:
+		s.leave(m, disconnected)
+	}
+}
+
+// forgotten: the slot has ended.
+func (s *State) forgotten(slot string) {
+	if m := s.members[slot]; m != nil {
+		s.leave(m, disconnected)
+		s.forget(m)
+	}
+}
+
+// forget removes a member that has left, and the names it is remembered by.
+func (s *State) forget(m *member) {
+	drop(s, s.members, m.slot)
+	for _, name := range m.names {
+		if s.gone[name] == m.slot {
+			drop(s, s.gone, name)
+		}
+	}
+	s.statusChanged()
+}
+
+func (s *State) join(info *msg.SlotInfo) {
+	if old := s.members[info.Name]; old != nil {
+		s.forget(old)
+	}
+	m := &member{
+		slot: info.Name, gen: info.Gen, attached: info.ConnectedSince, stamp: stampOf(info.Name), calls: map[uint64]*call{},
+	}
+	put(s, s.members, m.slot, m)
+	s.enter(m)
+}
+
+// enter joins the slot with a fresh session.
+func (s *State) enter(m *member) {
+	session := s.cfg.NextSession()
+	set(s, &m.session, session)
+	set(s, &m.ref, s.address(session))
+	set(s, &m.reason, inProgress)
+	put(s, s.joining, session, m)
+	s.statusChanged()
+	s.tell(s.registry, &msg.JoinSlot{Slot: m.slot, Session: session, Client: m.ref, Kind: msg.BrokerClient})
+}
+
+// leave ends a membership, whatever its state, and says why.
+func (s *State) leave(m *member, reason string) {
+	if m == nil {
+		return
+	}
+	drop(s, s.retries, m.slot)
+	set(s, &m.reason, reason)
+	s.statusChanged()
+	if m.session == 0 {
+		return
+	}
+	for _, c := range byNumber(m.calls) {
+		s.withdrawAsks(c)
+		s.callFailed(c, wire.Disconnected(m.slot))
+	}
+	s.leaveSlot(m)
+	if m.joined {
+		s.remember(m)
+		set(s, &m.joined, false)
+		set(s, &s.joined, slices.DeleteFunc(slices.Clone(s.joined), func(other *member) bool { return other == m }))
+		s.listsChanged(m)
+	}
+	for k := range m.lists {
+		s.hold(m, list(k), nil)
+	}
+	set(s, &m.fetch, nil)
+	set(s, &m.want, 0)
+	set(s, &m.declared, 0)
+}
+
+func (s *State) leaveSlot(m *member) {
+	gone := &msg.LeaveSlot{Slot: m.slot, Session: m.session}
+	if m.to != nil {
+		s.tell(m.to, gone)
+	} else {
+		s.tell(s.registry, gone)
+	}
+	drop(s, s.joining, m.session)
+	set(s, &m.session, 0)
+	set(s, &m.to, nil)
+	set(s, &m.request, 0)
+}
+
+// withdrawAsks tells a client that what it was asked is not wanted any more.
+func (s *State) withdrawAsks(c *call) {
+	for _, id := range c.asks {
+		frame := wire.AppendBrokerID([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`), id)
+		s.tell(c.client.Ref, &msg.AskCancelled{Call: c.theirs, Frame: append(frame, `,"reason":"The provider has left"}}`...)})
+	}
+}
+
+// fromMember handles what came for one of our sessions.
+func (s *State) fromMember(m *fromMember) {
+	from := s.joining[m.session]
+	switch x := m.message.(type) {
+	case *msg.SlotJoined:
+		s.slotJoined(from, x)
+	case *msg.JoinRefused:
+		if from != nil && from.to == nil {
+			s.handshakeFailed(from, "the slot cannot be joined: "+shorten(x.Err.Message), true)
+		}
+	case *msg.CallReply:
+		if c := s.calls[x.Call]; c != nil {
+			s.replied(c, x.Frame)
+		} else if from != nil && from.request == x.Call {
+			s.answered(from, x.Frame)
+		}
+	case *msg.CallFailed:
+		if c := s.calls[x.Call]; c != nil {
+			s.callFailed(c, x.Err)
+		} else if from != nil && from.request == x.Call {
+			s.unanswered(from, x.Err)
+		}
+	case *msg.ClientAsk:
+		if from != nil {
+			s.asked(from, x)
+		}
+	case *msg.AskCancelled:
+		s.askCancelled(x)
+	case *msg.SlotLost:
+		if from != nil {
+			s.lost(from, "the slot was reset")
+		}
+	case *msg.EndSession:
+		if from != nil {
+			s.lost(from, "the slot ended the session: "+x.Why)
+		}
+	}
+}
+
+// lost: the slot has given the session up. It is joined again, sooner or later.
+func (s *State) lost(m *member, reason string) {
+	s.leave(m, reason)
+	s.retryLater(m)
+}
+
+func (s *State) slotJoined(m *member, joined *msg.SlotJoined) {
+	switch {
+	case m == nil:
+		s.tell(joined.Ref, &msg.LeaveSlot{Session: joined.Session})
+	case m.to == nil:
+		set(s, &m.to, joined.Ref)
+		params := `{"protocolVersion":"` + mcp.Revision20251125 + `","capabilities":{},"clientInfo":{"name":"mcp-broker-aggregate","version":`
+		s.request(m, mcp.Initialize, append(wire.AppendString([]byte(params), s.cfg.Version), "}}"...))
+	}
+}
+
+// request sends a request of our own. One is in flight per member.
+func (s *State) request(m *member, method string, params []byte) {
+	set(s, &s.lastCall, s.lastCall+1)
+	set(s, &m.asked, m.asked+1)
+	set(s, &m.request, s.lastCall)
+	frame, err := wire.Scan(ownRequest(m.slot, m.asked, method, params))
+	if err != nil {
+		panic(err) // the parts are JSON, so the whole is
+	}
+	s.tell(m.to, &msg.ClientCall{Session: m.session, Client: m.ref, Call: m.request, Frame: frame, Trace: s.cfg.Trace()})
+}
+
+// initialized takes the answer to our initialize.
+func (s *State) initialized(m *member, frame []byte) {
+	result := wire.Member(frame, "result")
+	if len(result) == 0 || result[0] != '{' {
+		s.handshakeFailed(m, "initialize refused: "+refusal(frame), false)
+		return
+	}
+	declared := wire.Member(result, "capabilities")
+	var want listSet
+	for k := range kinds {
+		if has := wire.Member(declared, lists[k].capability); s.serves(k) && len(has) > 0 && has[0] == '{' {
+			want = want.with(k)
+		}
+	}
+	instructions, _ := wire.Unquote(wire.Member(result, "instructions"))
+	set(s, &m.instructions, instructionsOf(instructions))
+	set(s, &m.declared, want)
+	set(s, &m.want, want)
+	note, _ := wire.Scan([]byte(`{"jsonrpc":"2.0","method":"` + mcp.Initialized + `"}`))
+	s.tell(m.to, &msg.ClientNote{Session: m.session, Frame: note})
+	s.next(m)
+}
+
+// handshakeFailed takes a member out that did not get as far as its lists.
+func (s *State) handshakeFailed(m *member, reason string, again bool) {
+	remedy := "It is tried again when it reconnects; broker_diagnose on the _broker slot says more."
+	if again {
+		remedy = "It is tried again by and by; broker_diagnose on the _broker slot says more."
+	}
+	if m.failures == 0 || !again {
+		s.log(slog.LevelError, `provider "%s" failed its handshake and was not added to "_all": %s. %s`, m.slot, strings.TrimSuffix(reason, "."), remedy)
+	}
+	s.leave(m, reason)
+	if again {
+		s.retryLater(m)
+	}
+}
+
+// published makes a member of _all out of one whose lists are there.
+func (s *State) published(m *member) {
+	set(s, &m.joined, true)
+	set(s, &m.since, s.now)
+	set(s, &m.reason, "")
+	set(s, &m.failures, 0)
+	set(s, &s.joined, append(slices.Clip(s.joined), m))
+	s.log(slog.LevelInfo, `provider "%s" joined "_all" with %d tools and %d prompts`, m.slot, m.lists[tools].len(), m.lists[prompts].len())
+	s.listsChanged(m)
+}
+
+// listsChanged: what a member contributes is new, or gone.
+func (s *State) listsChanged(m *member) {
+	for k := range kinds {
+		if m.lists[k].len() > 0 {
+			set(s, &s.catalogs[k], nil)
+		}
+	}
+	s.statusChanged()
+	s.broadcast()
+}
+
+// remember keeps the names of a member that leaves, so that a call of one is
+// answered with what became of it.
+func (s *State) remember(m *member) {
+	const most = 20000
+	names := m.names
+	for _, k := range []list{tools, prompts} {
+		for i := range m.lists[k].len() {
+			if len(s.gone) < most {
+				name := goneKey(k, m.lists[k].entries[i].name)
+				put(s, s.gone, name, m.slot)
+				names = append(names, name)
+			}
+		}
+	}
+	set(s, &m.names, names)
+}
+
+func goneKey(k list, name string) string { return lists[k].item + " " + name }
+
+func (s *State) bySlot() []*member {
+	return slices.SortedFunc(maps.Values(s.members), func(a, b *member) int { return cmp.Compare(a.slot, b.slot) })
+}

@@ -1,0 +1,63 @@
+package aggregate
+
+import "time"
+
+// What fails for a reason of the broker's own, a deadline or a full queue, is
+// tried again: after firstRetry, then twice as long each time. What a provider
+// refuses is not.
+const (
+	firstRetry = 5 * time.Second
+	lastRetry  = 5 * time.Minute
+)
+
+// retryDue is the server's own timer.
+type retryDue struct {
+	control
+	gen uint64
+}
+
+func (s *State) retryLater(m *member) {
+	delay := min(firstRetry<<min(m.failures, 10), lastRetry)
+	set(s, &m.failures, m.failures+1)
+	set(s, &m.retryAt, s.now.Add(delay))
+	put(s, s.retries, m.slot, m)
+}
+
+// wake asks for a timer when the next try is due before the shell's timer.
+func (s *State) wake() {
+	var next time.Time
+	for _, m := range s.retries {
+		if next.IsZero() || m.retryAt.Before(next) {
+			next = m.retryAt
+		}
+	}
+	if next.IsZero() || !s.armed.IsZero() && !next.Before(s.armed) {
+		return
+	}
+	set(s, &s.armed, next)
+	set(s, &s.timerGen, s.timerGen+1)
+	s.effects = append(s.effects, Effect{Wake: max(next.Sub(s.now), time.Nanosecond), WakeGen: s.timerGen})
+}
+
+func (s *State) retryDue(due *retryDue) {
+	if due.gen != s.timerGen {
+		return
+	}
+	set(s, &s.armed, time.Time{})
+	for _, m := range s.bySlot() {
+		if s.retries[m.slot] == nil || m.retryAt.After(s.now) {
+			continue
+		}
+		drop(s, s.retries, m.slot)
+		if m.session == 0 {
+			s.enter(m)
+			continue
+		}
+		for k := range kinds {
+			if m.lists[k].incomplete() {
+				set(s, &m.want, m.want.with(k))
+			}
+		}
+		s.next(m)
+	}
+}
