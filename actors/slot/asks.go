@@ -52,7 +52,7 @@ func (s *State) askee(method []byte) (*call, *wire.Error) {
 	var found *call
 	for _, c := range s.pending {
 		switch {
-		case c.client == nil || c.init:
+		case c.client == nil || c.init || c.behind == nil && s.ours(c.session):
 		case found != nil && s.origin(found).Session != s.origin(c).Session:
 			return nil, wire.AmbiguousAsk(method)
 		case found == nil || c.id > found.id:

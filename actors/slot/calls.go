@@ -33,7 +33,7 @@ type call struct {
 
 func (s *State) clientCall(now time.Time, m *msg.ClientCall) {
 	isInit := string(m.Frame.Method) == mcp.Initialize
-	if isInit {
+	if isInit && !s.ours(m.Session) {
 		f := withoutCaller(&m.Frame)
 		s.lastInit = bytes.Clone(f.Raw(f.Params))
 		s.declare(m.Session)
@@ -57,6 +57,12 @@ func (s *State) clientCall(now time.Time, m *msg.ClientCall) {
 		s.relay(now, m, isInit)
 	}
 	s.touch(m.Session, now)
+}
+
+// ours reports a session of the broker's own, which greets each provider afresh.
+func (s *State) ours(session uint64) bool {
+	m := s.members[session]
+	return m != nil && m.kind == msg.BrokerClient
 }
 
 // declare remembers what the client of a session can be asked.
