@@ -1,7 +1,9 @@
 package config
 
 import (
+	"net/netip"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -123,6 +125,12 @@ type Config struct {
 	// LogFormat is text or json. Default text.
 	LogFormat string `toml:"logFormat" json:"logFormat"`
 
+	// StdioUpstreams, MCPServers and MCPBBundles are the providers the broker
+	// starts or dials itself.
+	StdioUpstreams []StdioUpstream `toml:"stdioUpstreams" json:"stdioUpstreams,omitempty"`
+	MCPServers     []MCPServer     `toml:"mcpServers" json:"mcpServers,omitempty"`
+	MCPBBundles    []MCPBBundle    `toml:"mcpbBundles" json:"mcpbBundles,omitempty"`
+
 	// Slots holds what single slots do differently, by slot name. Read it
 	// through [Config.Slot], which fills in the broker-wide values.
 	Slots map[string]Slot `toml:"slots" json:"slots,omitempty"`
@@ -225,6 +233,14 @@ func (c *Config) Scheme() string {
 	return ProtocolHTTP
 }
 
+// BoundWide reports a listener that others than this machine can reach.
+func (c *Config) BoundWide() bool {
+	if addr, err := netip.ParseAddr(c.Host); err == nil {
+		return !addr.Unmap().IsLoopback()
+	}
+	return !strings.EqualFold(c.Host, "localhost")
+}
+
 // Slot returns the settings in effect for the slot called name.
 func (c *Config) Slot(name string) Slot {
 	s := c.Slots[name]
@@ -238,6 +254,23 @@ func (c *Config) Slot(name string) Slot {
 		s.ServerRequests = c.ServerRequests
 	}
 	return s
+}
+
+// Relays reports whether requests of a slot's provider are put to clients. Those
+// of _all may be asked by any slot that relays.
+func (c *Config) Relays(name string) bool {
+	if c.Slot(name).ServerRequests == ServerRequestsRelay {
+		return true
+	}
+	if name != "_all" {
+		return false
+	}
+	for _, s := range c.Slots {
+		if s.ServerRequests == ServerRequestsRelay {
+			return true
+		}
+	}
+	return false
 }
 
 // Validate reports everything wrong with a configuration made by hand, as an

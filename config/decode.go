@@ -19,6 +19,8 @@ type decoder struct {
 	// wrong by themselves, for problems between settings.
 	places map[string]position
 	bad    map[string]bool
+	// later are the lists of upstreams, read once the rest is known.
+	later map[string]*node
 }
 
 // label is how messages name a setting. Names of slots are quoted already.
@@ -93,7 +95,7 @@ func slotSchema(name string, s *Slot, misplaced []string) *schema {
 func (s *schema) names() []string {
 	names := append(sortedNames(s.keys), sortedNames(s.tables)...)
 	if s.title == "" {
-		names = append(names, "slots")
+		names = append(names, "slots", "stdioUpstreams", "mcpServers", "mcpbBundles", templatesKey)
 	}
 	return append(names, s.unavailable...)
 }
@@ -155,6 +157,8 @@ func (d *decoder) member(m member, s *schema) {
 		d.problem(m.value.pos, "%s must be a table, not %s", label(full), m.value)
 	case s.title == "" && m.name == "slots":
 		d.slots(m.value)
+	case s.title == "" && (m.name == templatesKey || d.cfg.lists()[m.name] != nil):
+		d.later[m.name] = m.value
 	case s.title == "" && slices.Contains(securityKeys(), m.name):
 		d.problem(m.pos, "%s belongs in the security file (securityFile), which is not available yet", label(full))
 	case slices.Contains(s.unavailable, m.name):

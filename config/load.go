@@ -124,13 +124,14 @@ func reason(err error) string {
 // merge applies the file, then variables, then flags to c.
 func (c *Config) merge(path string, data []byte, env environment, flags []Flag) (*Config, error) {
 	c.File = path
-	d := &decoder{cfg: c, name: path, dir: filepath.Dir(path), places: make(map[string]position), bad: make(map[string]bool)}
+	d := &decoder{cfg: c, name: path, dir: filepath.Dir(path), places: make(map[string]position), bad: make(map[string]bool), later: make(map[string]*node)}
 	var root *node
 	if path != "" {
 		root = d.parse(string(data))
 	}
 	if root != nil {
 		d.table(root, fileSchema(c))
+		d.upstreams()
 	}
 
 	flagged := make(map[string]string)

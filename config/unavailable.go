@@ -5,7 +5,7 @@ package config
 // one relies on it.
 func unavailableKeys() []string {
 	return []string{
-		"securityFile", "auth", "stdioUpstreams", "mcpServers", "mcpbBundles", "telemetry", "mdns",
+		"securityFile", "auth", "telemetry", "mdns",
 	}
 }
 

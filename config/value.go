@@ -37,8 +37,14 @@ func faulty(pos position, err error) []fault {
 	return []fault{{pos, err}}
 }
 
+// errSecret marks a refusal that must not repeat what the file has.
+var errSecret = errors.New("")
+
 // refuse says what a setting must be and what the file has instead.
 func refuse(n *node, must error) []fault {
+	if errors.Is(must, errSecret) {
+		return faulty(n.pos, must)
+	}
 	return faulty(n.pos, fmt.Errorf("%w, not %s", must, n))
 }
 

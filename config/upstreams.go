@@ -1,0 +1,202 @@
+package config
+
+import "slices"
+
+// Values of [Upstream.Isolation].
+const (
+	IsolationShared  = "shared"  // one connection for all clients
+	IsolationSession = "session" // one child process for each client session
+)
+
+// Upstream is what every provider the broker starts or dials itself has in
+// common. Texts may hold ${NAME}, ${NAME:-default} and ${file:PATH}; they are
+// expanded each time the upstream is started, see [Expand].
+type Upstream struct {
+	// Name is the slot.
+	Name string
+	// Aggregate joins _all. Default false for stdioUpstreams, true for the others.
+	Aggregate bool
+	// Template is an entry of upstreamTemplates to start from.
+	Template string
+	// Vars are names for ${NAME} of this entry alone; they win over the
+	// environment.
+	Vars map[string]string
+	// MaxRestarts gives the upstream up after this many failed attempts in a
+	// row, 0 for never. Default 0.
+	MaxRestarts int
+	// MinUptimeSeconds is how long an upstream has to stay up to have proved
+	// itself. Default 60.
+	MinUptimeSeconds int
+	// StartTimeoutSeconds is the time from its start to its first answer.
+	// Default 60.
+	StartTimeoutSeconds int
+	Retry               Retry
+	HealthCheck         HealthCheck
+}
+
+// Retry is when a failed start is repeated: Attempts times after IntervalSeconds
+// each, then every SlowIntervalSeconds for ever.
+type Retry struct {
+	IntervalSeconds     int // default 30
+	Attempts            int // default 5
+	SlowIntervalSeconds int // default 300
+}
+
+// HealthCheck is how an upstream is watched. Without a Tool the check is
+// tools/list.
+type HealthCheck struct {
+	Tool             string
+	Args             string // JSON object; empty is {}
+	IntervalSeconds  int    // default 30
+	TimeoutSeconds   int    // default 10
+	FailureThreshold int    // default 3
+}
+
+// StdioUpstream is a child process that speaks MCP on its standard input and
+// output.
+type StdioUpstream struct {
+	Upstream
+	Command string
+	Args    []string
+	Env     map[string]string
+	// EnvFile holds more variables, NAME=value a line; Env wins.
+	EnvFile string
+	// Cwd is the working directory. Default the broker's.
+	Cwd string
+	// InheritEnv passes variables of the broker's environment on. Default: what a
+	// program needs to run (PATH, HOME, LANG and the like) and nothing else.
+	InheritEnv Inherit
+	// Isolation is shared or session. Default shared.
+	Isolation string
+	// GraceMs is the time from TERM to KILL. Default 5000.
+	GraceMs Milliseconds
+}
+
+// Inherit says which variables of the broker a child gets beside the usual ones.
+// Those of the broker itself (MCP_BROKER_*) are never passed on.
+type Inherit struct {
+	All   bool
+	Names []string
+}
+
+// MCPServer is a remote MCP server.
+type MCPServer struct {
+	Upstream
+	URL string
+	// Transport is streamable-http, sse or websocket; empty is decided from the
+	// URL (spec 03 4.2).
+	Transport string
+	Headers   map[string]string
+	OAuth     OAuthClient
+}
+
+// OAuthClient gets tokens for a remote server with the client-credentials grant.
+// The zero value gets none.
+type OAuthClient struct {
+	TokenURL     string
+	ClientID     string
+	ClientSecret string
+	Scopes       []string
+}
+
+// IsZero reports that no token is to be got.
+func (o *OAuthClient) IsZero() bool { return o.TokenURL == "" }
+
+// MCPBBundle is a signed bundle that is unpacked and started.
+type MCPBBundle struct {
+	Upstream
+	// Path, PublicKey and Signature are files. Signature defaults to Path with
+	// ".sig" behind it.
+	Path, PublicKey, Signature string
+	// UserConfig answers the questions of the bundle's manifest: a string, a
+	// number, a boolean or a list of them for each.
+	UserConfig map[string]any
+	Env        map[string]string
+	InheritEnv Inherit
+	GraceMs    Milliseconds
+}
+
+// Transports of [MCPServer.Transport].
+var transports = []string{"streamable-http", "sse", "websocket"}
+
+func defaultUpstream(aggregate bool) Upstream {
+	return Upstream{
+		Aggregate: aggregate, MinUptimeSeconds: 60, StartTimeoutSeconds: 60,
+		Retry:       Retry{IntervalSeconds: 30, Attempts: 5, SlowIntervalSeconds: 300},
+		HealthCheck: HealthCheck{IntervalSeconds: 30, TimeoutSeconds: 10, FailureThreshold: 3},
+	}
+}
+
+// keys binds the settings all upstreams share.
+func (u *Upstream) keys() []key {
+	const year = 366 * 24 * 3600
+	return []key{
+		{name: "name", value: text(&u.Name, checkUpstreamName), doc: "the slot"},
+		{name: "aggregate", value: boolean(&u.Aggregate), doc: "join _all"},
+		{name: "template", value: text(&u.Template, checkAny), doc: "entry of upstreamTemplates to start from"},
+		{name: "vars", value: &mapValue{&u.Vars}, doc: "names for ${NAME} of this entry alone"},
+		{name: "maxRestarts", value: integer(&u.MaxRestarts, 0, maxCount), doc: "failed attempts in a row before it is given up; 0 is never"},
+		{name: "minUptimeSeconds", value: integer(&u.MinUptimeSeconds, 1, year), doc: "up this long, an upstream has proved itself"},
+		{name: "startTimeoutSeconds", value: integer(&u.StartTimeoutSeconds, 1, year), doc: "from the start to the first answer"},
+		{name: "retry.intervalSeconds", value: integer(&u.Retry.IntervalSeconds, 1, year), doc: "before each of the first attempts"},
+		{name: "retry.attempts", value: integer(&u.Retry.Attempts, 0, maxCount), doc: "how many those are"},
+		{name: "retry.slowIntervalSeconds", value: integer(&u.Retry.SlowIntervalSeconds, 1, year), doc: "before each later one"},
+		{name: "healthCheck.tool", value: text(&u.HealthCheck.Tool, checkAny), doc: "tool whose call shows that the upstream works"},
+		{name: "healthCheck.args", value: &jsonValue{&u.HealthCheck.Args}, doc: "its arguments"},
+		{name: "healthCheck.intervalSeconds", value: integer(&u.HealthCheck.IntervalSeconds, 1, year), doc: "between two checks"},
+		{name: "healthCheck.timeoutSeconds", value: integer(&u.HealthCheck.TimeoutSeconds, 1, year), doc: "of one check"},
+		{name: "healthCheck.failureThreshold", value: integer(&u.HealthCheck.FailureThreshold, 1, maxCount), doc: "failures in a row that make it unhealthy"},
+	}
+}
+
+func (s *StdioUpstream) keys() []key {
+	return append(s.Upstream.keys(),
+		key{name: "command", value: text(&s.Command, checkNotEmpty), doc: "program, found in the PATH of the child"},
+		key{name: "args", value: &listValue{&s.Args}, doc: "its arguments"},
+		key{name: "env", value: &mapValue{&s.Env}, doc: "its environment, beside what it inherits"},
+		key{name: "envFile", value: file(&s.EnvFile), doc: "file of more variables, NAME=value a line"},
+		key{name: "cwd", value: file(&s.Cwd), doc: "its working directory"},
+		key{name: "inheritEnv", value: &inheritValue{&s.InheritEnv}, doc: "true, or names of variables of the broker to pass on"},
+		key{name: "isolation", value: choice(&s.Isolation, IsolationShared, IsolationSession), doc: "one child for all clients, or one for each session"},
+		key{name: "graceMs", value: millis(&s.GraceMs), doc: "from TERM to KILL"},
+	)
+}
+
+func (s *MCPServer) keys() []key {
+	return append(s.Upstream.keys(),
+		key{name: "url", value: text(&s.URL, checkRemoteURL), doc: "http, https, ws or wss"},
+		key{name: "transport", value: optional(choice(&s.Transport, transports...), s.Transport == ""), doc: "decided from the URL without it"},
+		key{name: "headers", value: &mapValue{&s.Headers}, doc: "sent with every request"},
+		key{name: "oauth.tokenUrl", value: text(&s.OAuth.TokenURL, checkRemoteURL), doc: "where tokens are had"},
+		key{name: "oauth.clientId", value: text(&s.OAuth.ClientID, checkNotEmpty), doc: "the broker's name there"},
+		key{name: "oauth.clientSecret", value: text(&s.OAuth.ClientSecret, checkNotEmpty), doc: "and its secret, as ${NAME} or ${file:PATH}"},
+		key{name: "oauth.scopes", value: &listValue{&s.OAuth.Scopes}, doc: "scopes to ask for"},
+	)
+}
+
+func (b *MCPBBundle) keys() []key {
+	return append(b.Upstream.keys(),
+		key{name: "path", value: file(&b.Path), doc: "the bundle"},
+		key{name: "publicKey", value: file(&b.PublicKey), doc: "PEM public key or certificate of its signer"},
+		key{name: "signature", value: file(&b.Signature), doc: "detached signature; <path>.sig without it"},
+		key{name: "userConfig", value: &anyMapValue{&b.UserConfig}, doc: "answers for the questions of its manifest"},
+		key{name: "env", value: &mapValue{&b.Env}, doc: "environment, beside what the manifest says"},
+		key{name: "inheritEnv", value: &inheritValue{&b.InheritEnv}, doc: "true, or names of variables of the broker to pass on"},
+		key{name: "graceMs", value: millis(&b.GraceMs), doc: "from TERM to KILL"},
+	)
+}
+
+// Upstreams lists the slots of all upstreams, in the order of the file.
+func (c *Config) Upstreams() []string {
+	var slots []string
+	for i := range c.StdioUpstreams {
+		slots = append(slots, c.StdioUpstreams[i].Name)
+	}
+	for i := range c.MCPServers {
+		slots = append(slots, c.MCPServers[i].Name)
+	}
+	for i := range c.MCPBBundles {
+		slots = append(slots, c.MCPBBundles[i].Name)
+	}
+	return slices.Clip(slots)
+}
