@@ -50,6 +50,9 @@ const (
 
 // running is what exists between Start and Stop.
 type running struct {
+	since       time.Time
+	nextSession func() uint64
+
 	sys        *rt.System
 	registry   *rt.Ref
 	listener   net.Listener
@@ -62,6 +65,11 @@ type running struct {
 	sse        *sse.Server
 	wsclients  *wsclient.Server
 	stdio      *stdio.Server
+
+	// The servers of the reserved slots, which the registry got with
+	// HoldReserved; nil when one is off.
+	aggregate     *rt.Ref
+	introspection *rt.Ref
 }
 
 // New checks the settings and returns a broker that is not listening yet.
@@ -94,9 +102,14 @@ func (b *Broker) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.run = b.assemble(listener)
+	run := b.assemble(listener)
+	go b.serve(run)
+	if err := b.reserve(run); err != nil {
+		// Like the first of them, a broker without this slot serves all others.
+		b.log.Error(fmt.Sprintf("[broker] embedded broker server failed to start: %v", err))
+	}
+	b.run = run
 	b.state = started
-	go b.serve(b.run)
 	return nil
 }
 
@@ -113,7 +126,7 @@ func (b *Broker) assemble(listener net.Listener) *running {
 	c := b.config
 	sys := rt.NewSystem(b.log, b.tap)
 	var ids, sessions atomic.Uint64
-	relays := func(name string) bool { return c.Slot(name).ServerRequests == config.ServerRequestsRelay }
+	relays := func(name string) bool { return c.Relays(name) }
 	identity := b.identity()
 	reg := registry.Start(sys, registry.Config{MaxSlots: c.MaxSlots}, func(name string) slot.Config {
 		return slot.Config{
@@ -136,6 +149,7 @@ func (b *Broker) assemble(listener net.Listener) *running {
 	limit := func(name string) int { return c.Slot(name).MaxMessageBytes }
 	nextSession := func() uint64 { return sessions.Add(1) }
 	run := &running{
+		since: time.Now(), nextSession: nextSession,
 		sys: sys, registry: reg, listener: listener, serving: make(chan struct{}), stopped: make(chan struct{}),
 		providers: ingress.NewProviders(sys, reg, socket.Config{
 			Heartbeat: c.ProviderHeartbeatIntervalMs.Duration(),
@@ -251,6 +265,7 @@ func (run *running) stop(ctx context.Context) error {
 		<-closed
 		errs = append(errs, run.server.Close())
 	}
+	errs = append(errs, run.unreserve(context.WithoutCancel(ctx)))
 	errs = append(errs, run.sys.StopAndWait(context.WithoutCancel(ctx), run.registry.PID()))
 	run.sys.Close()
 	return errors.Join(errs...)

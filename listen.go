@@ -54,6 +54,7 @@ func (b *Broker) httpServer(run *running) *http.Server {
 		MCP: strings.Trim(b.config.Paths.MCP, "/"), Slot: run.streamable,
 		SSE: strings.Trim(b.config.Paths.SSE, "/"), Stream: egress.SlotFunc(run.sse.ServeStream),
 		Messages: strings.Trim(b.config.Paths.Messages, "/"), Post: egress.SlotFunc(run.sse.ServePost),
+		Beside:   b.beside(run),
 		Fallback: b.files(),
 	}
 	run.listener = ingress.TolerantListener{Listener: run.listener}

@@ -17,6 +17,9 @@ type settings struct {
 	log     *slog.Logger
 	version string
 	tap     rt.Tap
+
+	withoutIntrospection bool
+	withoutAggregate     bool
 }
 
 // WithConfig replaces the whole configuration; options after it change it.
@@ -40,6 +43,18 @@ func WithTap(tap func(actor string, message any)) Option {
 	return func(s *settings) {
 		s.tap = func(self *rt.PID, message any) { tap(self.Id, message) }
 	}
+}
+
+// WithIntrospection serves the slot _broker, through which a broker explains
+// itself. Default true.
+func WithIntrospection(serve bool) Option {
+	return func(s *settings) { s.withoutIntrospection = !serve }
+}
+
+// WithAggregate serves the slot _all, which unites the providers that joined it.
+// Default true.
+func WithAggregate(serve bool) Option {
+	return func(s *settings) { s.withoutAggregate = !serve }
 }
 
 func set(change func(*config.Config)) Option {

@@ -30,6 +30,8 @@ var imports = map[string][]string{
 	"actors/registry": with(onRT, "actors/slot"),
 	"actors/slot":     onRT,
 
+	"actors/upstreams": onRT,
+
 	// The provider side. ingress/wsconn is the leaf it shares with egress.
 	"ingress":          with(onRT, "ingress/socket", "ingress/wsconn"),
 	"ingress/wsconn":   onMsg,
@@ -47,6 +49,13 @@ var imports = map[string][]string{
 	"egress/stdio":       with(onRT, "egress/session"),
 	"egress/bridge":      onMCP, // a client of brokers, in a process of its own
 
+	// The slots the broker serves itself.
+	"reserved/roster":        onMsg,
+	"reserved/guide":         nil,
+	"reserved/diagnosis":     onMsg,
+	"reserved/introspection": with(onRT, "reserved/roster"),
+	"reserved/aggregate":     with(onRT, "reserved/roster"),
+
 	// The ends: no part of the broker.
 	"config":   nil,
 	"provider": nil,
@@ -54,7 +63,8 @@ var imports = map[string][]string{
 	// The root wires everything together; config reaches it and cmd only, and
 	// the harness that stands in for cmd in tests.
 	".": with(onRT, "actors/registry", "actors/slot", "config", "provider", "ingress", "ingress/socket",
-		"ingress/loopback", "egress", "egress/streamable", "egress/sse", "egress/wsclient", "egress/stdio", "egress/static"),
+		"ingress/loopback", "egress", "egress/streamable", "egress/sse", "egress/wsclient", "egress/stdio", "egress/static",
+		"reserved/aggregate", "reserved/diagnosis", "reserved/guide", "reserved/introspection"),
 	"cmd/broker": {".", "config", "egress/bridge", "provider", "scenarios"},
 	"brokertest": {".", "actors/msg", "actors/wire", "provider"},
 	// Scenarios look at a broker from outside; actors/msg describes its slots.
@@ -99,6 +109,10 @@ var shells = map[string][]string{
 	"actors/slot":     {"actor.go"},
 	"egress/session":  {"actor.go"},
 	"ingress/socket":  {"actor.go"},
+
+	"reserved/introspection": {"actor.go", "gather.go"},
+	"reserved/aggregate":     {"actor.go", "memberref.go"},
+	"actors/upstreams":       {"actor.go", "set.go"},
 }
 
 // coreFiles are pure files of packages that are not.

@@ -1,0 +1,176 @@
+package mcpbroker
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"mcpbroker/actors/msg"
+	"mcpbroker/actors/rt"
+	"mcpbroker/actors/wire"
+	"mcpbroker/reserved/aggregate"
+	"mcpbroker/reserved/diagnosis"
+	"mcpbroker/reserved/guide"
+	"mcpbroker/reserved/introspection"
+)
+
+// reserve starts the servers of the reserved slots: _all first, which hosts ask
+// for before any provider is there, and _broker last.
+func (b *Broker) reserve(run *running) error {
+	if !b.withoutAggregate {
+		run.aggregate = aggregate.Start(run.sys, run.registry, aggregate.Config{
+			Version: b.version, Resources: b.config.AggregateResources,
+			MaxSessions: b.config.MaxSessionsPerSlot, NextSession: run.nextSession, Trace: freshTrace,
+		})
+		run.registry.Send(&msg.HoldReserved{Slot: wire.SlotAggregate, Ref: run.aggregate})
+	}
+	if b.withoutIntrospection {
+		return nil
+	}
+	server, err := introspection.Start(run.sys, run.registry, introspection.Config{
+		Identity:  b.identify(run),
+		Aggregate: !b.withoutAggregate,
+		Guide:     func(topic string) (string, bool) { return guide.Page(topic, b.guideConfig(run)) },
+		Topics:    topics(),
+		Diagnose: func(ctx context.Context, slots []msg.SlotInfo, slot string) []byte {
+			return diagnosis.Diagnose(b.facts(ctx, run, slots), slot).JSON()
+		},
+		Locale: b.config.Locale, Grammars: b.grammars(),
+		MaxSessions:               b.config.MaxSessionsPerSlot,
+		MaxSubscriptionsPerClient: b.config.ResourceSubscriptions.MaxSubscriptionsPerClient,
+		MaxSubscriptionsPerSlot:   b.config.ResourceSubscriptions.MaxSubscriptionsPerSlot,
+		MaxURILength:              b.config.ResourceSubscriptions.MaxResourceURILength,
+	})
+	if err != nil {
+		return fmt.Errorf("start the slot %s: %w", wire.SlotBroker, err)
+	}
+	run.introspection = server
+	run.registry.Send(&msg.HoldReserved{Slot: wire.SlotBroker, Ref: server})
+	return nil
+}
+
+func (b *Broker) identify(run *running) introspection.Identity {
+	c := b.config
+	return introspection.Identity{
+		Name: c.BrokerName, Version: b.version, StartedAt: run.since,
+		Host: c.Host, Port: run.port(), TLS: c.Scheme() == "https",
+		Paths: introspection.Paths{
+			Provider: c.Paths.Provider, Providers: c.Paths.Providers, Client: c.Paths.Client,
+			MCP: c.Paths.MCP, SSE: c.Paths.SSE, Messages: c.Paths.Messages,
+		},
+	}
+}
+
+func topics() []introspection.Topic {
+	var list []introspection.Topic
+	for _, t := range guide.Topics() {
+		list = append(list, introspection.Topic{Topic: t.Topic, Title: t.Title, Summary: t.Summary})
+	}
+	return list
+}
+
+func (b *Broker) guideConfig(run *running) guide.Config {
+	c := b.config
+	return guide.Config{
+		Name: c.BrokerName, Version: b.version, Scheme: c.Scheme(), Authority: b.authority(run),
+		Paths: guide.Paths{
+			Provider: c.Paths.Provider, Providers: c.Paths.Providers, Client: c.Paths.Client,
+			MCP: c.Paths.MCP, SSE: c.Paths.SSE, Messages: c.Paths.Messages,
+		},
+	}
+}
+
+// authority is host:port as a client on this machine reaches it.
+func (b *Broker) authority(run *running) string {
+	return net.JoinHostPort(reachable(b.config.Host), strconv.Itoa(run.port()))
+}
+
+func (run *running) port() int {
+	if addr, ok := run.listener.Addr().(*net.TCPAddr); ok {
+		return addr.Port
+	}
+	return 0
+}
+
+// grammars is the directory of local wording files, beside the configuration
+// file; empty when there is none.
+func (b *Broker) grammars() string {
+	dir := filepath.Join(filepath.Dir(b.config.File), "grammars")
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return ""
+	}
+	return dir
+}
+
+// facts gathers what the diagnosis judges.
+func (b *Broker) facts(ctx context.Context, run *running, slots []msg.SlotInfo) diagnosis.Facts {
+	c := b.config
+	facts := diagnosis.Facts{
+		Now: time.Now(),
+		Broker: diagnosis.Broker{
+			Name: c.BrokerName, Version: b.version, StartedAt: run.since,
+			Host: c.Host, Port: run.port(), Authority: b.authority(run), TLS: c.Scheme() == "https",
+			Paths: diagnosis.Paths{
+				Provider: c.Paths.Provider, Providers: c.Paths.Providers, Client: c.Paths.Client,
+				MCP: c.Paths.MCP, SSE: c.Paths.SSE, Messages: c.Paths.Messages,
+			},
+			BoundWide: c.BoundWide(),
+		},
+		Aggregate:   run.members(ctx),
+		Bridge:      &diagnosis.Bridge{Target: c.StdioProvider},
+		Pages:       &diagnosis.Pages{OriginsConfigured: !c.AllowedOrigins.IsZero()},
+		HeartbeatMs: int64(c.ProviderHeartbeatIntervalMs), RequestTimeoutMs: int64(c.ProviderRequestTimeoutMs),
+		SessionIdleTimeoutMs: int64(c.SessionIdleTimeoutMs),
+		Takeover:             c.ProviderTakeover,
+		SlowReaders: map[string]uint64{
+			"Streamable HTTP": run.streamable.SlowReaders(), "legacy SSE": run.sse.SlowReaders(),
+			"WebSocket": run.wsclients.SlowReaders(), "stdio": run.stdio.SlowReaders(),
+		},
+	}
+	for _, m := range c.WWW.Mounts {
+		facts.Pages.Mounts = append(facts.Pages.Mounts, m.URLPrefix)
+	}
+	for _, s := range slots {
+		facts.Slots = append(facts.Slots, diagnosis.Slot{SlotInfo: s, Reserved: wire.Reserved(s.Name)})
+	}
+	return facts
+}
+
+// members asks _all who belongs to it; nil when it does not answer in time.
+func (run *running) members(ctx context.Context) *diagnosis.Aggregate {
+	if run.aggregate == nil {
+		return &diagnosis.Aggregate{}
+	}
+	reply := make(chan []aggregate.MemberStatus, 1)
+	run.aggregate.Send(&aggregate.DescribeMembers{Reply: reply})
+	select {
+	case members, ok := <-reply:
+		if !ok {
+			return nil
+		}
+		a := &diagnosis.Aggregate{Enabled: true}
+		for _, m := range members {
+			a.Members = append(a.Members, diagnosis.Member{Slot: m.Slot, Joined: m.Joined, Joining: m.Joining, Reason: m.Reason, Since: m.Since})
+		}
+		return a
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// unreserve stops the reserved servers.
+func (run *running) unreserve(ctx context.Context) error {
+	for _, server := range []*rt.Ref{run.introspection, run.aggregate} {
+		if server == nil {
+			continue
+		}
+		if err := run.sys.StopAndWait(ctx, server.PID()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
