@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -26,6 +27,7 @@ type program struct {
 	// signals returns the channel that SIGINT and SIGTERM arrive on, and a
 	// function that ends their delivery.
 	signals func() (<-chan os.Signal, func())
+	poll    time.Duration // of watch; 0 means pollInterval
 }
 
 func newProgram() *program {
@@ -49,8 +51,8 @@ func stopSignals() (<-chan os.Signal, func()) {
 	return ch, func() { signal.Stop(ch) }
 }
 
-// run executes one command line and returns the exit code, 0 or 1
-// (spec 03 5.6).
+// run executes one command line and returns the exit code: 0, 1 (spec 03 5.6), or
+// one of those that commands which ask a broker have besides.
 func (p *program) run(ctx context.Context, args []string) int {
 	err := p.app(args).RunContext(ctx, args)
 	if err == nil || errors.Is(err, errDone) {
@@ -59,7 +61,11 @@ func (p *program) run(ctx context.Context, args []string) int {
 	if text := err.Error(); text != "" {
 		fmt.Fprintln(p.stderr, text)
 	}
-	return 1
+	var coded cli.ExitCoder
+	if errors.As(err, &coded) {
+		return coded.ExitCode()
+	}
+	return exitFailed
 }
 
 var (
@@ -77,7 +83,7 @@ func (p *program) app(args []string) *cli.App {
 		Usage:    "many MCP servers behind one host and one port",
 		Description: "Providers connect to /provider/<slot> or share /providers, MCP clients reach a slot at /<slot>/mcp.\n" +
 			"Flags override the environment, the environment overrides the file, the file overrides the defaults.",
-		CustomAppHelpTemplate: cli.AppHelpTemplate + environmentHelp(),
+		CustomAppHelpTemplate: cli.AppHelpTemplate + environmentHelp() + exitHelp(),
 		Writer:                p.stdout,
 		ErrWriter:             p.stderr,
 		ExitErrHandler:        func(*cli.Context, error) {},
@@ -101,25 +107,30 @@ func (p *program) app(args []string) *cli.App {
 			return cli.ShowAppHelp(c)
 		},
 		Commands: []*cli.Command{
-			p.runCommand(), p.bridgeCommand(), p.checkCommand(), scenarioCommand(), p.versionCommand(), p.completionCommand(), p.helpCommand(),
+			p.runCommand(), p.bridgeCommand(), p.checkCommand(), p.doctorCommand(),
+			p.statusCommand(), p.getCommand(), p.describeCommand(), p.diagnoseCommand(), p.guideCommand(),
+			p.toolsCommand(), p.callCommand(), p.watchCommand(),
+			p.bundleCommand(), scenarioCommand(), p.versionCommand(), p.completionCommand(), p.helpCommand(),
 		},
 	}
 	app.OnUsageError = usageError
 	app.BashComplete = completer(args)
-	prepare(app.Commands, app.BashComplete)
+	prepare(app.Commands, app.BashComplete, asksFlags(args))
 	return app
 }
 
 // prepare gives commands what all of them have in common. The library's own
 // help command is one shared value that every run changes; ours stands in.
-func prepare(commands []*cli.Command, complete cli.BashCompleteFunc) {
+func prepare(commands []*cli.Command, complete cli.BashCompleteFunc, asksFlags bool) {
 	for _, c := range commands {
 		c.HideHelpCommand = true
-		c.BashComplete = complete
+		if c.BashComplete == nil || asksFlags {
+			c.BashComplete = complete
+		}
 		if c.OnUsageError == nil {
 			c.OnUsageError = usageError
 		}
-		prepare(c.Subcommands, complete)
+		prepare(c.Subcommands, complete, asksFlags)
 	}
 }
 
@@ -140,7 +151,7 @@ func (p *program) helpCommand() *cli.Command {
 func environmentHelp() string {
 	var b strings.Builder
 	b.WriteString("\nENVIRONMENT (an empty variable counts as unset):\n")
-	vars := config.EnvVars()
+	vars := append(config.EnvVars(), config.EnvVar{Name: envURL, Doc: "the broker that bridges and the commands which ask one reach"})
 	width := 0
 	for _, v := range vars {
 		width = max(width, len(v.Name))

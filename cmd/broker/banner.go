@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"log/slog"
-	"net/netip"
 	"strings"
 
 	"mcpbroker/config"
@@ -28,6 +27,8 @@ func bannerRows(cfg *config.Config, url string) []row {
 		{"sse", "SSE, legacy", url + "/<slot>" + p.SSE, "older MCP clients: the stream"},
 		{"messages", "SSE, legacy post", url + "/<slot>" + p.Messages, "its messages, named by the stream's first event"},
 		{"websocket", "raw WebSocket", ws + "/<slot>", "clients, plain frames, " + upgradeCheck(cfg)},
+		{"broker", "slot _broker", url + "/_broker" + p.MCP, "broker_info, providers_list, provider_status, broker_guide, broker_diagnose"},
+		{"all", "slot _all", url + "/_all" + p.MCP, "tools and prompts of every provider that joined"},
 		{"authorization", "authorization", "disabled", "every client may call every slot"},
 		{"providerAuth", "provider auth", "disabled", "every peer may publish a free slot"},
 		origins,
@@ -77,24 +78,17 @@ func (p *program) printBanner(log *slog.Logger, cfg *config.Config, url string) 
 		line := fmt.Sprintf("  %-20s %-*s  %s", r.name, width, r.value, r.note)
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
-	b.WriteString("  Ctrl+C stops the broker\n")
+	b.WriteString("  Start with: broker guide, or call broker_guide on the slot _broker\n  Ctrl+C stops the broker\n")
 	fmt.Fprint(p.stderr, b.String())
 }
 
 // exposure warns once about a broker that anyone on the network can use; it is
 // empty for one bound to this machine.
 func exposure(cfg *config.Config) string {
-	if isLoopback(cfg.Host) {
+	if !cfg.BoundWide() {
 		return ""
 	}
 	return fmt.Sprintf("[mcp-broker] WARNING: host %q listens beyond this machine without authentication: "+
 		"whoever reaches the port can call the tools of every slot and publish a provider under any free name. "+
 		"Set host = \"127.0.0.1\", or put an authenticating proxy in front.", cfg.Host)
-}
-
-func isLoopback(host string) bool {
-	if addr, err := netip.ParseAddr(host); err == nil {
-		return addr.Unmap().IsLoopback()
-	}
-	return strings.EqualFold(host, "localhost")
 }

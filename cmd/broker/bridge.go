@@ -10,8 +10,6 @@ import (
 	"mcpbroker/egress/bridge"
 )
 
-const bridgeURL = "http://localhost:3000"
-
 func (p *program) bridgeCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "bridge",
@@ -22,7 +20,7 @@ func (p *program) bridgeCommand() *cli.Command {
 			"A broker that is away is tried again with each message, a restarted one gets a new session.\n" +
 			"Ends with standard input, SIGINT or SIGTERM. The flag may also follow the slot.",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "url", Usage: "the broker's `URL`, http or https", Value: bridgeURL},
+			urlFlag(),
 		},
 		Action: p.runBridge,
 	}
@@ -39,7 +37,11 @@ func (p *program) runBridge(c *cli.Context) error {
 	case len(args) > 1:
 		return refuse(c, fmt.Sprintf("unexpected argument %q", args[1]))
 	}
-	url, err := bridge.Endpoint(c.String("url"), args[0])
+	at, err := p.address(c.String("url"))
+	if err != nil {
+		return refuse(c, err.Error())
+	}
+	url, err := at.endpoint(args[0])
 	if err != nil {
 		return refuse(c, err.Error())
 	}
@@ -56,7 +58,11 @@ func (p *program) runBridge(c *cli.Context) error {
 		}
 	}()
 	log := newLogger(p.stderr, config.LogText)
-	if err := bridge.Run(ctx, bridge.Config{URL: url, Log: log}, p.stdin, p.stdout); err != nil {
+	to := bridge.Config{URL: url, Log: log}
+	if at.cert != "" {
+		to.Client = newHTTPClient(at.cert)
+	}
+	if err := bridge.Run(ctx, to, p.stdin, p.stdout); err != nil {
 		return cli.Exit("[mcp-broker] bridge: "+err.Error(), 1)
 	}
 	return nil

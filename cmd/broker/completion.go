@@ -43,12 +43,16 @@ Register-ArgumentCompleter -Native -CommandName broker -ScriptBlock {
 `
 )
 
-// completer answers the scripts: the flags of a command when the word before
-// the question begins with a dash, else its subcommands.
+// asksFlags tells whether the word before the question begins with a dash.
+func asksFlags(args []string) bool {
+	return len(args) > 2 && strings.HasPrefix(args[len(args)-2], "-")
+}
+
+// completer answers the scripts: the flags of a command, or its subcommands.
 func completer(args []string) cli.BashCompleteFunc {
-	asksFlags := len(args) > 2 && strings.HasPrefix(args[len(args)-2], "-")
+	flags := asksFlags(args)
 	return func(c *cli.Context) {
-		if !asksFlags {
+		if !flags {
 			for _, sub := range c.Command.Subcommands {
 				fmt.Fprintln(c.App.Writer, sub.Name)
 			}

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -134,11 +135,25 @@ func interspersed(c *cli.Context) ([]string, error) {
 		if err != nil {
 			return nil, usageError(c, err, true)
 		}
-		set.Visit(func(f *flag.Flag) { err = errors.Join(err, c.Set(f.Name, f.Value.String())) })
+		set.Visit(func(f *flag.Flag) {
+			for _, name := range namesOf(c.Command.Flags, f.Name) {
+				err = errors.Join(err, c.Set(name, f.Value.String()))
+			}
+		})
 		if err != nil {
 			return nil, err
 		}
 		rest = set.Args()
 	}
 	return names, nil
+}
+
+// namesOf returns all the names of the flag that has the one given.
+func namesOf(flags []cli.Flag, name string) []string {
+	for _, f := range flags {
+		if slices.Contains(f.Names(), name) {
+			return f.Names()
+		}
+	}
+	return nil
 }
