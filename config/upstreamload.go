@@ -161,9 +161,6 @@ func (c *Config) add(e entry) {
 	case *MCPServer:
 		c.MCPServers = append(c.MCPServers, *e)
 	case *MCPBBundle:
-		if e.Signature == "" {
-			e.Signature = e.Path + ".sig"
-		}
 		c.MCPBBundles = append(c.MCPBBundles, *e)
 	}
 }

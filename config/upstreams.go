@@ -105,8 +105,9 @@ func (o *OAuthClient) IsZero() bool { return o.TokenURL == "" }
 // MCPBBundle is a signed bundle that is unpacked and started.
 type MCPBBundle struct {
 	Upstream
-	// Path, PublicKey and Signature are files. Signature defaults to Path with
-	// ".sig" behind it.
+	// Path, PublicKey and Signature are files. Without a Signature, Path with
+	// ".sig" behind it is one if it exists, and the one embedded in the bundle
+	// counts too.
 	Path, PublicKey, Signature string
 	// UserConfig answers the questions of the bundle's manifest: a string, a
 	// number, a boolean or a list of them for each.
@@ -178,7 +179,7 @@ func (b *MCPBBundle) keys() []key {
 	return append(b.Upstream.keys(),
 		key{name: "path", value: file(&b.Path), doc: "the bundle"},
 		key{name: "publicKey", value: file(&b.PublicKey), doc: "PEM public key or certificate of its signer"},
-		key{name: "signature", value: file(&b.Signature), doc: "detached signature; <path>.sig without it"},
+		key{name: "signature", value: file(&b.Signature), doc: "detached signature; <path>.sig or the embedded one without it"},
 		key{name: "userConfig", value: &anyMapValue{&b.UserConfig}, doc: "answers for the questions of its manifest"},
 		key{name: "env", value: &mapValue{&b.Env}, doc: "environment, beside what the manifest says"},
 		key{name: "inheritEnv", value: &inheritValue{&b.InheritEnv}, doc: "true, or names of variables of the broker to pass on"},

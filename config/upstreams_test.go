@@ -87,7 +87,7 @@ inheritEnv = true
 			OAuth: OAuthClient{"https://id.example/token", "b", "${file:secret}", []string{"a", "b"}}},
 	}
 	want.MCPBBundles = []MCPBBundle{{
-		Upstream: signed, Path: "d/b.mcpb", PublicKey: "/keys/k.pem", Signature: "d/b.mcpb.sig",
+		Upstream: signed, Path: "d/b.mcpb", PublicKey: "/keys/k.pem",
 		UserConfig: map[string]any{"dirs": []any{"a", "b"}, "n": int64(3), "f": 1.5, "on": true},
 		InheritEnv: Inherit{All: true}, GraceMs: 5000,
 	}}
