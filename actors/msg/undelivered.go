@@ -61,6 +61,9 @@ func (m *DescribeSlot) Undelivered() { close(m.Reply) }
 // Undelivered closes the reply channel without a value.
 func (m *ListInventory) Undelivered() { close(m.Reply) }
 
+// Undelivered closes the reply channel without a value.
+func (m *DescribeInstance) Undelivered() { close(m.Reply) }
+
 // Undelivered takes a session out of a slot it has not lived to enter.
 func (m *SlotJoined) Undelivered() { m.Ref.Send(&LeaveSlot{Session: m.Session}) }
 

@@ -28,6 +28,9 @@ type Error struct {
 	// Vacant marks the one condition whose text a transport may go on with
 	// advice of its own: the slot has no provider.
 	Vacant bool
+
+	// Busy marks a queue at its bound: the provider is not at fault.
+	Busy bool
 }
 
 // What a transport adds to NotConnected: its users see no response headers and no
@@ -106,7 +109,9 @@ func SlotFailed(slot string) *Error {
 
 // SlotBusy: a queue of the slot is at its bound.
 func SlotBusy(slot, limit string, n int) *Error {
-	return errorf(CodeUnavailable, `Slot "%s" has %d requests waiting, the most it may have (%s); send the request again later`, slot, n, limit)
+	err := errorf(CodeUnavailable, `Slot "%s" has %d requests waiting, the most it may have (%s); send the request again later`, slot, n, limit)
+	err.Busy = true
+	return err
 }
 
 // SessionBusy: one session has too many requests in flight.

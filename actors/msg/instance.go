@@ -1,0 +1,57 @@
+package msg
+
+import "time"
+
+// Verdict is what is known of an upstream (spec 06).
+type Verdict string
+
+const (
+	Starting  Verdict = "starting"  // its first handshake is not finished
+	Live      Verdict = "live"      // it answers the protocol; nothing watches what is behind it
+	Healthy   Verdict = "healthy"   // a real call of its health check passed
+	Degraded  Verdict = "degraded"  // some checks failed, fewer than the threshold in a row
+	Unhealthy Verdict = "unhealthy" // too many did; the connection is being made again
+	Failed    Verdict = "error"     // it cannot be started, and is tried again on a schedule
+	Halted    Verdict = "stopped"   // the broker stops it
+)
+
+// Instance describes the upstream behind a slot.
+type Instance struct {
+	Slot      string
+	Kind      string // stdio, streamable-http, sse, websocket or bundle
+	Target    string // command line or URL, secrets masked
+	Aggregate bool
+	Verdict   Verdict
+	Check     string // the check behind the verdict: "tools/list", or the name of a tool
+
+	PID      int       // of a child process, else 0
+	Since    time.Time // up since; zero when down
+	Restarts int       // connections made after the first
+
+	Attempt     int       // failed attempts in a row
+	LastAttempt time.Time // zero before the first
+	NextRetry   time.Time // zero when none is scheduled
+	Error       string    // why it is not up, or its last failed check
+	Denied      bool      // it refused the broker's credentials
+	GaveUp      bool      // maxRestarts is reached: only a restart by hand helps
+	CrashLoop   bool      // it dies soon after each start
+
+	Events []InstanceEvent // the latest, oldest first
+	Tail   []string        // the last lines of its stderr
+}
+
+// InstanceEvent is one line of an instance's history.
+type InstanceEvent struct {
+	At   time.Time
+	Text string
+}
+
+// DescribeInstance asks the actor of an upstream; the reply channel must have
+// room for one.
+type DescribeInstance struct {
+	control
+	Reply chan<- Instance
+}
+
+// RestartInstance makes the connection again, at once and whatever its schedule.
+type RestartInstance struct{ control }

@@ -1,0 +1,62 @@
+package upstreams
+
+import (
+	"fmt"
+	"time"
+)
+
+// timer acts on what has come due.
+func (s *State) timer(now time.Time, m timerDue) {
+	if m.gen != s.timerGen {
+		return
+	}
+	s.armed = time.Time{}
+	next := s.nextDue()
+	if next.IsZero() || now.Before(next) {
+		return
+	}
+	switch {
+	case s.phase == waiting:
+		s.happen(now, news{event: due})
+	case s.phase == up && s.check.call != 0:
+		s.checkTimedOut(now)
+	case s.phase == up:
+		s.beginCheck(now)
+	default:
+		s.happen(now, news{event: rejected, err: s.tooSlow()})
+	}
+}
+
+// nextDue is when the present phase needs the clock; zero is never.
+func (s *State) nextDue() time.Time {
+	switch s.phase {
+	case waiting:
+		return s.nextTry
+	case opening, claiming, handshaking:
+		return s.lastTry.Add(s.cfg.StartTimeout)
+	case up:
+		if s.check.call != 0 {
+			return s.check.deadline
+		}
+		return s.check.next
+	}
+	return time.Time{}
+}
+
+func (s *State) tooSlow() error {
+	if s.phase == handshaking {
+		return fmt.Errorf("it did not answer initialize within %s", s.cfg.StartTimeout)
+	}
+	return fmt.Errorf("it did not start within %s", s.cfg.StartTimeout)
+}
+
+// wake arms the timer for what comes due first.
+func (s *State) wake(now time.Time) {
+	next := s.nextDue()
+	if next.IsZero() || next.Equal(s.armed) {
+		return
+	}
+	s.armed = next
+	s.timerGen++
+	s.effects = append(s.effects, Effect{Wake: max(next.Sub(now), 0), WakeGen: s.timerGen})
+}

@@ -1,0 +1,252 @@
+package upstreams
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"mcpbroker/actors/msg"
+	"mcpbroker/actors/rt"
+)
+
+// Set is the upstreams of a broker. Its methods may be called from any goroutine
+// that is not an actor's.
+type Set struct {
+	sys *rt.System
+	pid *rt.PID
+}
+
+// Start spawns an empty set. identity is the JSON clientInfo of the broker,
+// nextSession numbers its sessions.
+func Start(sys *rt.System, registry msg.Ref, identity string, nextSession func() uint64) *Set {
+	k := &keeper{sys: sys, registry: registry, identity: identity, nextSession: nextSession, kept: map[string]*kept{}, stopping: map[string]<-chan struct{}{}}
+	kind := rt.Kind{Name: "upstreams", Children: rt.DefaultRestart, Resume: true}
+	return &Set{sys, sys.Spawn(kind, k)}
+}
+
+// Changes are what a new configuration came to, by slot.
+type Changes struct{ Added, Removed, Changed []string }
+
+// Apply makes the set that of list: upstreams that are not in it are stopped,
+// changed ones are stopped and started, new ones started; the others go on as if
+// nothing had happened. It returns once all that had to stop have stopped.
+func (s *Set) Apply(ctx context.Context, list []Config) (Changes, error) {
+	reply := make(chan applied, 1)
+	s.sys.Send(s.pid, &apply{list, reply})
+	select {
+	case a := <-reply:
+		for _, through := range a.stopping {
+			select {
+			case <-through:
+			case <-ctx.Done():
+				return a.changes, fmt.Errorf("wait for upstreams to stop: %w", ctx.Err())
+			}
+		}
+		return a.changes, nil
+	case <-ctx.Done():
+		return Changes{}, fmt.Errorf("apply the upstreams: %w", ctx.Err())
+	}
+}
+
+// ErrUnknown is returned for a slot without an upstream.
+var ErrUnknown = errors.New("no such upstream")
+
+// Instances describes all upstreams, by slot.
+func (s *Set) Instances(ctx context.Context) ([]msg.Instance, error) {
+	refs, err := s.refs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []msg.Instance
+	for _, slot := range slices.Sorted(maps.Keys(refs)) {
+		i, err := describe(ctx, refs[slot])
+		if err != nil {
+			return nil, fmt.Errorf("describe upstream %q: %w", slot, err)
+		}
+		all = append(all, i)
+	}
+	return all, nil
+}
+
+// Instance describes one upstream.
+func (s *Set) Instance(ctx context.Context, slot string) (msg.Instance, error) {
+	refs, err := s.refs(ctx)
+	if err != nil {
+		return msg.Instance{}, err
+	}
+	ref, ok := refs[slot]
+	if !ok {
+		return msg.Instance{}, fmt.Errorf("describe upstream %q: %w", slot, ErrUnknown)
+	}
+	return describe(ctx, ref)
+}
+
+// Restart makes the connection of one upstream again.
+func (s *Set) Restart(ctx context.Context, slot string) error {
+	refs, err := s.refs(ctx)
+	if err != nil {
+		return err
+	}
+	ref, ok := refs[slot]
+	if !ok {
+		return fmt.Errorf("restart upstream %q: %w", slot, ErrUnknown)
+	}
+	ref.Send(&msg.RestartInstance{})
+	return nil
+}
+
+// Stop ends all upstreams, in parallel.
+func (s *Set) Stop(ctx context.Context) error {
+	_, err := s.Apply(ctx, nil)
+	return errors.Join(err, s.sys.StopAndWait(context.WithoutCancel(ctx), s.pid))
+}
+
+func (s *Set) refs(ctx context.Context) (map[string]msg.Ref, error) {
+	reply := make(chan map[string]msg.Ref, 1)
+	s.sys.Send(s.pid, &list{reply})
+	select {
+	case refs := <-reply:
+		return refs, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("list the upstreams: %w", ctx.Err())
+	}
+}
+
+func describe(ctx context.Context, ref msg.Ref) (msg.Instance, error) {
+	reply := make(chan msg.Instance, 1)
+	ref.Send(&msg.DescribeInstance{Reply: reply})
+	select {
+	case i, ok := <-reply:
+		if !ok {
+			return i, ErrUnknown
+		}
+		return i, nil
+	case <-ctx.Done():
+		return msg.Instance{}, ctx.Err()
+	}
+}
+
+type apply struct {
+	list  []Config
+	reply chan<- applied
+}
+
+type applied struct {
+	changes  Changes
+	stopping []<-chan struct{}
+}
+
+type list struct{ reply chan<- map[string]msg.Ref }
+
+// keeper is the actor behind a Set and the parent of the upstreams.
+type keeper struct {
+	sys         *rt.System
+	registry    msg.Ref
+	identity    string
+	nextSession func() uint64
+
+	wanted   map[string]Config
+	kept     map[string]*kept
+	stopping map[string]<-chan struct{} // the last incarnation of a slot is on its way out
+}
+
+type kept struct {
+	ref         *rt.Ref
+	fingerprint string
+}
+
+// stopped: the old upstream of a slot has left it.
+type stopped struct{ slot string }
+
+// Receive implements rt.Actor.
+func (k *keeper) Receive(c rt.Context) {
+	switch m := c.Message().(type) {
+	case *apply:
+		m.reply <- k.apply(c, m.list)
+	case *stopped:
+		delete(k.stopping, m.slot)
+		k.start(c, m.slot)
+	case *rt.Terminated:
+		k.terminated(c, m)
+	case *list:
+		refs := make(map[string]msg.Ref, len(k.kept))
+		for slot, u := range k.kept {
+			refs[slot] = u.ref
+		}
+		m.reply <- refs
+	}
+}
+
+func (k *keeper) apply(c rt.Context, list []Config) applied {
+	var a applied
+	k.wanted = map[string]Config{}
+	for _, cfg := range list {
+		k.wanted[cfg.Slot] = cfg
+	}
+	before := slices.Sorted(maps.Keys(k.kept))
+	for _, slot := range before {
+		cfg, stays := k.wanted[slot]
+		switch {
+		case stays && cfg.Fingerprint == k.kept[slot].fingerprint:
+			continue
+		case stays:
+			a.changes.Changed = append(a.changes.Changed, slot)
+		default:
+			a.changes.Removed = append(a.changes.Removed, slot)
+		}
+		k.halt(c, slot)
+	}
+	for _, cfg := range list {
+		if !slices.Contains(before, cfg.Slot) {
+			a.changes.Added = append(a.changes.Added, cfg.Slot)
+		}
+		k.start(c, cfg.Slot)
+	}
+	for _, slot := range slices.Sorted(maps.Keys(k.stopping)) {
+		a.stopping = append(a.stopping, k.stopping[slot])
+	}
+	return a
+}
+
+// halt stops the upstream of a slot; the slot can be had again when it is through.
+func (k *keeper) halt(c rt.Context, slot string) {
+	self, done := c.Self(), make(chan struct{})
+	k.kept[slot].ref.Send(haltNow{done})
+	k.stopping[slot] = done
+	delete(k.kept, slot)
+	k.sys.Go(func() {
+		<-done
+		k.sys.Send(self, &stopped{slot})
+	})
+}
+
+// start starts what is wanted in a slot and not there.
+func (k *keeper) start(c rt.Context, slot string) {
+	cfg, wanted := k.wanted[slot]
+	if !wanted || k.kept[slot] != nil || k.stopping[slot] != nil {
+		return
+	}
+	a := newActor(k.sys, k.registry, cfg, k.identity, k.nextSession())
+	kind := rt.Kind{Name: "upstream", Crashed: a.crashed}
+	pid := k.sys.SpawnChild(c, &kind, a)
+	k.kept[slot] = &kept{k.sys.Ref(pid), cfg.Fingerprint}
+}
+
+// terminated starts again what was given up after too many crashes.
+func (k *keeper) terminated(c rt.Context, m *rt.Terminated) {
+	for slot, u := range k.kept {
+		if u.ref.PID().Id == m.Who.Id {
+			delete(k.kept, slot)
+			k.start(c, slot)
+			return
+		}
+	}
+}
+
+// ControlMessage implements rt.Control.
+func (*apply) ControlMessage() {}
+
+// ControlMessage implements rt.Control.
+func (*stopped) ControlMessage() {}
