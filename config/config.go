@@ -296,5 +296,6 @@ func (c *Config) Validate() error {
 	for _, f := range c.conflicts() {
 		add(f.names[0], f.err)
 	}
+	found = append(found, c.upstreamProblems()...)
 	return asError(found)
 }

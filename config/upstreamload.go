@@ -145,6 +145,43 @@ func (d *decoder) complete(list string, n *node, e entry, taken map[string]bool)
 	d.cfg.add(e)
 }
 
+// upstreamProblems checks upstreams made by hand.
+func (c *Config) upstreamProblems() []Problem {
+	var found []Problem
+	taken := map[string]bool{}
+	check := func(list string, e entry) {
+		problem := func(format string, args ...any) {
+			found = append(found, Problem{Message: fmt.Sprintf("[[%s]] ", list) + fmt.Sprintf(format, args...)})
+		}
+		name := e.common().Name
+		for _, required := range e.required() {
+			if !given(e, required) {
+				problem("needs %q", required)
+				return
+			}
+		}
+		for _, k := range e.keys() {
+			if err := k.value.check(); err != nil {
+				problem("%q: %q %v", name, k.name, err)
+			}
+		}
+		if taken[name] {
+			problem("names the slot %q, which another upstream has", name)
+		}
+		taken[name] = true
+	}
+	for i := range c.StdioUpstreams {
+		check("stdioUpstreams", &c.StdioUpstreams[i])
+	}
+	for i := range c.MCPServers {
+		check("mcpServers", &c.MCPServers[i])
+	}
+	for i := range c.MCPBBundles {
+		check("mcpbBundles", &c.MCPBBundles[i])
+	}
+	return found
+}
+
 func given(e entry, name string) bool {
 	for _, k := range e.keys() {
 		if k.name == name {

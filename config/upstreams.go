@@ -137,16 +137,16 @@ func (u *Upstream) keys() []key {
 		{name: "template", value: text(&u.Template, checkAny), doc: "entry of upstreamTemplates to start from"},
 		{name: "vars", value: &mapValue{&u.Vars}, doc: "names for ${NAME} of this entry alone"},
 		{name: "maxRestarts", value: integer(&u.MaxRestarts, 0, maxCount), doc: "failed attempts in a row before it is given up; 0 is never"},
-		{name: "minUptimeSeconds", value: integer(&u.MinUptimeSeconds, 1, year), doc: "up this long, an upstream has proved itself"},
-		{name: "startTimeoutSeconds", value: integer(&u.StartTimeoutSeconds, 1, year), doc: "from the start to the first answer"},
-		{name: "retry.intervalSeconds", value: integer(&u.Retry.IntervalSeconds, 1, year), doc: "before each of the first attempts"},
+		{name: "minUptimeSeconds", value: optional(integer(&u.MinUptimeSeconds, 1, year), u.MinUptimeSeconds == 0), doc: "up this long, an upstream has proved itself"},
+		{name: "startTimeoutSeconds", value: optional(integer(&u.StartTimeoutSeconds, 1, year), u.StartTimeoutSeconds == 0), doc: "from the start to the first answer"},
+		{name: "retry.intervalSeconds", value: optional(integer(&u.Retry.IntervalSeconds, 1, year), u.Retry.IntervalSeconds == 0), doc: "before each of the first attempts"},
 		{name: "retry.attempts", value: integer(&u.Retry.Attempts, 0, maxCount), doc: "how many those are"},
-		{name: "retry.slowIntervalSeconds", value: integer(&u.Retry.SlowIntervalSeconds, 1, year), doc: "before each later one"},
+		{name: "retry.slowIntervalSeconds", value: optional(integer(&u.Retry.SlowIntervalSeconds, 1, year), u.Retry.SlowIntervalSeconds == 0), doc: "before each later one"},
 		{name: "healthCheck.tool", value: text(&u.HealthCheck.Tool, checkAny), doc: "tool whose call shows that the upstream works"},
 		{name: "healthCheck.args", value: &jsonValue{&u.HealthCheck.Args}, doc: "its arguments"},
-		{name: "healthCheck.intervalSeconds", value: integer(&u.HealthCheck.IntervalSeconds, 1, year), doc: "between two checks"},
-		{name: "healthCheck.timeoutSeconds", value: integer(&u.HealthCheck.TimeoutSeconds, 1, year), doc: "of one check"},
-		{name: "healthCheck.failureThreshold", value: integer(&u.HealthCheck.FailureThreshold, 1, maxCount), doc: "failures in a row that make it unhealthy"},
+		{name: "healthCheck.intervalSeconds", value: optional(integer(&u.HealthCheck.IntervalSeconds, 1, year), u.HealthCheck.IntervalSeconds == 0), doc: "between two checks"},
+		{name: "healthCheck.timeoutSeconds", value: optional(integer(&u.HealthCheck.TimeoutSeconds, 1, year), u.HealthCheck.TimeoutSeconds == 0), doc: "of one check"},
+		{name: "healthCheck.failureThreshold", value: optional(integer(&u.HealthCheck.FailureThreshold, 1, maxCount), u.HealthCheck.FailureThreshold == 0), doc: "failures in a row that make it unhealthy"},
 	}
 }
 
@@ -158,7 +158,7 @@ func (s *StdioUpstream) keys() []key {
 		key{name: "envFile", value: file(&s.EnvFile), doc: "file of more variables, NAME=value a line"},
 		key{name: "cwd", value: file(&s.Cwd), doc: "its working directory"},
 		key{name: "inheritEnv", value: &inheritValue{&s.InheritEnv}, doc: "true, or names of variables of the broker to pass on"},
-		key{name: "isolation", value: choice(&s.Isolation, IsolationShared, IsolationSession), doc: "one child for all clients, or one for each session"},
+		key{name: "isolation", value: optional(choice(&s.Isolation, IsolationShared, IsolationSession), s.Isolation == ""), doc: "one child for all clients, or one for each session"},
 		key{name: "graceMs", value: millis(&s.GraceMs), doc: "from TERM to KILL"},
 	)
 }
@@ -168,9 +168,9 @@ func (s *MCPServer) keys() []key {
 		key{name: "url", value: text(&s.URL, checkRemoteURL), doc: "http, https, ws or wss"},
 		key{name: "transport", value: optional(choice(&s.Transport, transports...), s.Transport == ""), doc: "decided from the URL without it"},
 		key{name: "headers", value: &mapValue{&s.Headers}, doc: "sent with every request"},
-		key{name: "oauth.tokenUrl", value: text(&s.OAuth.TokenURL, checkRemoteURL), doc: "where tokens are had"},
-		key{name: "oauth.clientId", value: text(&s.OAuth.ClientID, checkNotEmpty), doc: "the broker's name there"},
-		key{name: "oauth.clientSecret", value: text(&s.OAuth.ClientSecret, checkNotEmpty), doc: "and its secret, as ${NAME} or ${file:PATH}"},
+		key{name: "oauth.tokenUrl", value: optional(text(&s.OAuth.TokenURL, checkRemoteURL), s.OAuth.TokenURL == ""), doc: "where tokens are had"},
+		key{name: "oauth.clientId", value: optional(text(&s.OAuth.ClientID, checkNotEmpty), s.OAuth.ClientID == ""), doc: "the broker's name there"},
+		key{name: "oauth.clientSecret", value: optional(text(&s.OAuth.ClientSecret, checkNotEmpty), s.OAuth.ClientSecret == ""), doc: "and its secret, as ${NAME} or ${file:PATH}"},
 		key{name: "oauth.scopes", value: &listValue{&s.OAuth.Scopes}, doc: "scopes to ask for"},
 	)
 }

@@ -1,6 +1,9 @@
 package msg
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // Verdict is what is known of an upstream (spec 06).
 type Verdict string
@@ -15,23 +18,30 @@ const (
 	Halted    Verdict = "stopped"   // the broker stops it
 )
 
+// ErrUnresolved marks why an upstream was not started: a setting names a variable
+// or a file that is not there. Such an error names the setting and what it lacks.
+var ErrUnresolved = errors.New("unresolved setting")
+
 // Instance describes the upstream behind a slot.
 type Instance struct {
 	Slot      string
 	Kind      string // stdio, streamable-http, sse, websocket or bundle
 	Target    string // command line or URL, secrets masked
 	Aggregate bool
+	Isolated  bool // one connection for each client session; the verdict speaks of none of them
 	Verdict   Verdict
 	Check     string // the check behind the verdict: "tools/list", or the name of a tool
 
 	PID      int       // of a child process, else 0
 	Since    time.Time // up since; zero when down
 	Restarts int       // connections made after the first
+	Sessions int       // of an isolated upstream: clients with a process of their own
 
 	Attempt     int       // failed attempts in a row
 	LastAttempt time.Time // zero before the first
 	NextRetry   time.Time // zero when none is scheduled
 	Error       string    // why it is not up, or its last failed check
+	Unresolved  bool      // a setting names a variable or a file that is not there, see ErrUnresolved
 	Denied      bool      // it refused the broker's credentials
 	GaveUp      bool      // maxRestarts is reached: only a restart by hand helps
 	CrashLoop   bool      // it dies soon after each start

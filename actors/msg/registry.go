@@ -40,8 +40,9 @@ type SlotChanged struct {
 	Info SlotInfo
 }
 
-// HoldReserved gives the registry a slot that the broker serves itself. Ref
-// takes what sessions send to a slot, and DescribeSlot.
+// HoldReserved gives the registry a slot that an actor of the broker serves
+// itself, in place of a slot's. Ref takes what sessions send to a slot,
+// DescribeSlot, and the claims of providers, to refuse them.
 type HoldReserved struct {
 	control
 	Slot string

@@ -65,6 +65,13 @@ type DisownSlot struct {
 	Owner Ref
 }
 
+// ReleaseSlot takes a slot given with HoldReserved out of the registry again.
+type ReleaseSlot struct {
+	control
+	Slot string
+	Ref  Ref
+}
+
 // HolderExpected: a connection is being made, so calls are held back.
 type HolderExpected struct {
 	control

@@ -54,6 +54,8 @@ func (a *Actor) perform(c rt.Context, effects []Effect) {
 		switch e := &effects[i]; {
 		case e.Create != nil:
 			a.create(c, e.Create)
+		case e.Stop != nil:
+			a.stop(c, e.Stop)
 		case e.To != nil:
 			e.To.Ref.Send(e.Message)
 		case e.Direct != nil:
@@ -69,6 +71,14 @@ func (a *Actor) create(c rt.Context, e *Entry) {
 	e.Ref = a.sys.Ref(pid)
 	a.byPID[pid.Id] = e.Name
 	a.byName[e.Name] = pid
+}
+
+// stop ends a slot whose place in the table is taken already.
+func (a *Actor) stop(c rt.Context, e *Entry) {
+	if pid := a.byName[e.Name]; pid != nil {
+		delete(a.byName, e.Name)
+		c.Stop(pid)
+	}
 }
 
 // slotTerminated removes a slot that was given up. A slot that retired has its

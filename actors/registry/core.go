@@ -39,6 +39,7 @@ type Entry struct {
 // Effect is one thing the shell does after a step, in order.
 type Effect struct {
 	Create  *Entry // start the slot's actor and set its Ref
+	Stop    *Entry // stop the slot's actor
 	To      *Entry // send Message to the entry's slot
 	Direct  msg.Ref
 	Message any
@@ -75,6 +76,8 @@ func (s *State) Step(now time.Time, message any) []Effect {
 		s.forwardIfKnown(m.Slot, m)
 	case *msg.HoldReserved:
 		s.hold(m)
+	case *msg.ReleaseSlot:
+		s.release(m)
 	case *msg.WatchSlots:
 		s.watch(m)
 	case *msg.SlotChanged:
@@ -122,12 +125,42 @@ func (s *State) disown(m *msg.DisownSlot) {
 	}
 }
 
-// hold enters a slot the broker serves itself. It is never retired.
+// hold enters a slot the broker serves itself. It is never retired. An ordinary
+// slot of that name ends, and its sessions come to the new one.
 func (s *State) hold(m *msg.HoldReserved) {
+	old := s.entries[m.Slot]
+	if old != nil {
+		s.remove(old)
+	}
 	e := s.enter(m.Slot)
 	e.Ref, e.reserved = m.Ref, true
+	if old != nil {
+		for _, message := range old.queue {
+			s.forward(e, message)
+		}
+	}
 	s.reserved++
 	s.observe(e)
+}
+
+// remove takes a slot out, whoever refers to it.
+func (s *State) remove(e *Entry) {
+	switch {
+	case e.reserved:
+		s.reserved--
+	case e.retiring:
+		s.retiring--
+		fallthrough
+	default:
+		s.effects = append(s.effects, Effect{Stop: e})
+	}
+	s.forget(e.Name)
+}
+
+func (s *State) release(m *msg.ReleaseSlot) {
+	if e := s.entries[m.Slot]; e != nil && e.reserved && e.Ref == m.Ref {
+		s.remove(e)
+	}
 }
 
 func (s *State) watch(m *msg.WatchSlots) {

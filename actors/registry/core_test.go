@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "rewrite the scripts in testdata to what
 // What peers send: join SLOT c1, claim SLOT p1 aggregate, withdraw SLOT p1. What
 // slots report: changed SLOT sessions=1 pending=1 connected aggregate, retired
 // SLOT gone, died SLOT, left SLOT c1 (a session that never came to know its
-// slot). The broker's own: hold SLOT r1, watch w1, own SLOT o1,
+// slot). The broker's own: hold SLOT r1, release SLOT r1, watch w1, own SLOT o1,
 // disown SLOT o1, expect SLOT o1. Besides: tick 1s, inventory, lookup SLOT. A slot whose name is empty or
 // has spaces is given at the end of the line: join by=c1 "name".
 func TestScripts(t *testing.T) {
@@ -94,6 +94,8 @@ func message(t *testing.T, c script.Command, slot string) any {
 		return &msg.DisownSlot{Slot: slot, Owner: who}
 	case "expect":
 		return &msg.HolderExpected{Slot: slot, Owner: who}
+	case "release":
+		return &msg.ReleaseSlot{Slot: slot, Ref: who}
 	case "watch":
 		return &msg.WatchSlots{Watcher: &ref{c.Arg(0)}}
 	case "retired":
@@ -120,6 +122,8 @@ func effects(list []Effect) []string {
 		switch e := &list[i]; {
 		case e.Create != nil:
 			lines = append(lines, fmt.Sprintf("create %q", e.Create.Name))
+		case e.Stop != nil:
+			lines = append(lines, fmt.Sprintf("stop %q", e.Stop.Name))
 		case e.To != nil:
 			lines = append(lines, fmt.Sprintf("slot %q <- %s", e.To.Name, text(e.Message)))
 		default:

@@ -17,6 +17,7 @@ type Config struct {
 	Kind      string // stdio, streamable-http, sse, websocket or bundle
 	Target    string // what operators see of it, secrets masked
 	Aggregate bool   // join _all
+	Isolated  bool   // one connection for each client session
 	Start     Starter
 
 	Schedule     Schedule

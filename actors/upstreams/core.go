@@ -29,6 +29,7 @@ type State struct {
 	why      error // of a stop under way: the attempt it ends failed, nil when it did not
 	byHand   bool  // of a stop under way: an operator asked for a restart
 	denied   bool
+	lacking  bool // the last attempt failed for want of a setting
 	haltDone []chan<- struct{}
 
 	starts    int
@@ -212,7 +213,7 @@ func (s *State) attach(now time.Time, _ news) {
 
 // serve begins a time of service.
 func (s *State) serve(now time.Time, _ news) {
-	s.upSince, s.lastError, s.denied = now, "", false
+	s.upSince, s.lastError, s.denied, s.lacking = now, "", false, false
 	s.note(now, "up")
 	s.check = check{next: now}
 }
@@ -282,7 +283,7 @@ func (s *State) endService(now time.Time) {
 // fail counts a failed attempt and waits for the next.
 func (s *State) fail(now time.Time, n news) {
 	s.failures++
-	s.lastError, s.denied = text(n.err), n.denied
+	s.lastError, s.denied, s.lacking = text(n.err), n.denied, errors.Is(n.err, msg.ErrUnresolved)
 	if len(n.tail) > 0 {
 		s.tail = n.tail
 	}

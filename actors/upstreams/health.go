@@ -176,6 +176,9 @@ func (s *State) judge(now time.Time) {
 	}
 	s.note(now, fmt.Sprintf("%s, was %s", s.verdict, before))
 	level, why := slog.LevelInfo, ""
+	if s.cfg.Isolated {
+		level = slog.LevelDebug // one for each session
+	}
 	if s.verdict == msg.Failed || s.verdict == msg.Degraded {
 		level, why = slog.LevelWarn, ": "+s.lastError
 	}

@@ -9,6 +9,7 @@ import (
 
 	"mcpbroker/actors/msg"
 	"mcpbroker/actors/rt"
+	"mcpbroker/actors/slot"
 )
 
 // Set is the upstreams of a broker. Its methods may be called from any goroutine
@@ -19,9 +20,10 @@ type Set struct {
 }
 
 // Start spawns an empty set. identity is the JSON clientInfo of the broker,
-// nextSession numbers its sessions.
-func Start(sys *rt.System, registry msg.Ref, identity string, nextSession func() uint64) *Set {
-	k := &keeper{sys: sys, registry: registry, identity: identity, nextSession: nextSession, kept: map[string]*kept{}, stopping: map[string]<-chan struct{}{}}
+// nextSession numbers its sessions, slots configures the slots of isolated
+// upstreams.
+func Start(sys *rt.System, registry msg.Ref, identity string, nextSession func() uint64, slots func(name string) slot.Config) *Set {
+	k := &keeper{sys: sys, registry: registry, identity: identity, nextSession: nextSession, slots: slots, kept: map[string]*kept{}, stopping: map[string]<-chan struct{}{}}
 	kind := rt.Kind{Name: "upstreams", Children: rt.DefaultRestart, Resume: true}
 	return &Set{sys, sys.Spawn(kind, k)}
 }
@@ -146,6 +148,7 @@ type keeper struct {
 	registry    msg.Ref
 	identity    string
 	nextSession func() uint64
+	slots       func(name string) slot.Config
 
 	wanted   map[string]Config
 	kept     map[string]*kept
@@ -228,10 +231,26 @@ func (k *keeper) start(c rt.Context, slot string) {
 	if !wanted || k.kept[slot] != nil || k.stopping[slot] != nil {
 		return
 	}
+	k.kept[slot] = &kept{k.sys.Ref(k.spawn(c, cfg)), cfg.Fingerprint}
+}
+
+func (k *keeper) spawn(c rt.Context, cfg Config) *rt.PID {
+	if cfg.Isolated {
+		i := &isolator{
+			sys: k.sys, registry: k.registry, cfg: cfg, slot: k.slots(cfg.Slot), identity: k.identity, nextSession: k.nextSession,
+			privates: map[uint64]*private{}, leaving: map[*private]struct{}{},
+		}
+		return k.sys.SpawnChild(c, &rt.Kind{Name: "isolator", Children: rt.DefaultRestart, Overflow: refuse, Crashed: refuse}, i)
+	}
 	a := newActor(k.sys, k.registry, cfg, k.identity, k.nextSession())
-	kind := rt.Kind{Name: "upstream", Crashed: a.crashed}
-	pid := k.sys.SpawnChild(c, &kind, a)
-	k.kept[slot] = &kept{k.sys.Ref(pid), cfg.Fingerprint}
+	return k.sys.SpawnChild(c, &rt.Kind{Name: "upstream", Crashed: a.crashed}, a)
+}
+
+// refuse answers what an isolator cannot take.
+func refuse(message any) {
+	if m, ok := message.(rt.Undeliverable); ok {
+		m.Undelivered()
+	}
 }
 
 // terminated starts again what was given up after too many crashes.

@@ -50,6 +50,7 @@ func texts() []struct {
 		{"NotConnected with advice", NotConnected(slot).Advise(AdviceSocket)},
 		{"NotConnected with the advice of a host", NotConnected(slot).Advise(AdviceStdio)},
 		{"Unscannable", Unscannable(ErrDepth)},
+		{"TooManyIsolated", TooManyIsolated("s", 256)},
 		{"ManagedSlot", ManagedSlot("s")},
 		{"UpstreamDown", UpstreamDown("s", "its command exited with code 1", "Next attempt in 30s.")},
 		{"NotRelayed", NotRelayed([]byte("sampling/createMessage"))},

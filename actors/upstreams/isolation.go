@@ -1,0 +1,260 @@
+package upstreams
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"mcpbroker/actors/msg"
+	"mcpbroker/actors/rt"
+	"mcpbroker/actors/slot"
+	"mcpbroker/actors/wire"
+)
+
+// An isolated upstream has one connection for each client session, so that what
+// its server keeps in memory is no client's but one's (spec 07 row 19). Each
+// session gets a slot of its own under the same name, which nobody else can find,
+// with an upstream of its own in it. The isolator stands in the registry in their
+// place: it makes such a pair when a session joins and ends it when it leaves.
+
+// maxIsolated is how many sessions an isolated upstream serves at once.
+const maxIsolated = 256
+
+// isolator is the actor that stands for an isolated upstream.
+type isolator struct {
+	sys         *rt.System
+	registry    msg.Ref
+	cfg         Config
+	slot        slot.Config
+	identity    string
+	nextSession func() uint64
+
+	self     *rt.Ref
+	since    time.Time
+	starts   int
+	privates map[uint64]*private
+	leaving  map[*private]struct{} // their upstreams are being stopped
+	halts    []chan<- struct{}
+}
+
+// private is the slot and the upstream of one session.
+type private struct {
+	session  uint64
+	kind     msg.ClientKind
+	slot     *rt.Ref
+	upstream *rt.Ref
+	info     msg.SlotInfo
+}
+
+// directory is the registry of a private slot: there is one slot in it.
+type directory struct {
+	owner *rt.Ref // the isolator
+	p     *private
+}
+
+// Send implements msg.Ref.
+func (d *directory) Send(message any) {
+	switch m := message.(type) {
+	case *msg.SlotChanged:
+		d.owner.Send(&privateChanged{d.p, m.Info})
+	case *msg.OwnSlot, *msg.JoinSlot, *msg.ClaimSlot, *msg.HolderExpected, *msg.HolderFailed, *msg.DisownSlot:
+		d.p.slot.Send(message)
+	}
+}
+
+// privateChanged is what a private slot says of itself.
+type privateChanged struct {
+	p    *private
+	info msg.SlotInfo
+}
+
+// privateEnded: its upstream is through.
+type privateEnded struct{ p *private }
+
+// ControlMessage implements rt.Control.
+func (*privateChanged) ControlMessage() {}
+
+// ControlMessage implements rt.Control.
+func (*privateEnded) ControlMessage() {}
+
+// Receive implements rt.Actor.
+func (i *isolator) Receive(c rt.Context) {
+	switch m := c.Message().(type) {
+	case *rt.Started:
+		i.start(c)
+	case *rt.Stopping:
+		i.registry.Send(&msg.ReleaseSlot{Slot: i.cfg.Slot, Ref: i.self})
+		i.through()
+	case *msg.JoinSlot:
+		i.join(c, m)
+	case *msg.DescribeSlot:
+		i.survey(m)
+	case *msg.DescribeInstance:
+		m.Reply <- i.describe()
+	case *privateChanged:
+		i.changed(c, m)
+	case *privateEnded:
+		i.ended(c, m.p)
+	case *msg.RestartInstance:
+		for _, p := range i.privates {
+			p.upstream.Send(m)
+		}
+	case *msg.ClaimSlot:
+		err := wire.ManagedSlot(i.cfg.Slot)
+		m.Claimant.Send(&msg.ClaimRefused{Slot: m.Slot, Err: err, CloseReason: wire.CloseReason(err.Message), LogLead: "managed by an upstream"})
+	case haltNow:
+		i.halt(c, m)
+	}
+}
+
+func (i *isolator) start(c rt.Context) {
+	if i.self != nil {
+		return
+	}
+	i.self, i.since = i.sys.Ref(c.Self()), time.Now()
+	i.registry.Send(&msg.HoldReserved{Slot: i.cfg.Slot, Ref: i.self})
+	i.tell()
+}
+
+func (i *isolator) tell() { i.registry.Send(&msg.SlotChanged{Info: i.info()}) }
+
+func (i *isolator) join(c rt.Context, m *msg.JoinSlot) {
+	if p := i.privates[m.Session]; p != nil {
+		p.slot.Send(asCaller(m))
+		return
+	}
+	if len(i.privates) >= maxIsolated {
+		m.Client.Send(&msg.JoinRefused{Err: wire.TooManyIsolated(i.cfg.Slot, maxIsolated)})
+		return
+	}
+	p := &private{session: m.Session, kind: m.Kind}
+	i.starts++
+	registry := &directory{i.self, p}
+	s := slot.NewActor(i.sys, registry, i.cfg.Slot, i.slot)
+	slotKind := s.Kind()
+	p.slot = i.sys.Ref(i.sys.SpawnChild(c, &slotKind, s))
+	p.slot.Send(asCaller(m))
+	u := newActor(i.sys, registry, i.cfg, i.identity, i.nextSession())
+	p.upstream = i.sys.Ref(i.sys.SpawnChild(c, &rt.Kind{Name: "upstream", Crashed: u.crashed}, u))
+	i.privates[m.Session] = p
+	i.tell()
+}
+
+// asCaller lets a session of the broker's own keep its private slot alive.
+func asCaller(m *msg.JoinSlot) *msg.JoinSlot {
+	own := *m
+	if own.Kind == msg.BrokerClient {
+		own.Kind = msg.HTTPClient
+	}
+	return &own
+}
+
+// changed ends the pair of a session that has left.
+func (i *isolator) changed(c rt.Context, m *privateChanged) {
+	m.p.info = m.info
+	if m.info.Callers() > 0 || i.privates[m.p.session] != m.p {
+		return
+	}
+	delete(i.privates, m.p.session)
+	i.end(m.p)
+	i.tell()
+}
+
+// end stops the upstream of a session; the slot follows once it is through.
+func (i *isolator) end(p *private) {
+	done := make(chan struct{})
+	i.leaving[p] = struct{}{}
+	p.upstream.Send(haltNow{done})
+	i.sys.Go(func() {
+		<-done
+		i.self.Send(&privateEnded{p})
+	})
+}
+
+func (i *isolator) ended(c rt.Context, p *private) {
+	delete(i.leaving, p)
+	c.Stop(p.slot.PID())
+	if len(i.halts) > 0 && len(i.leaving) == 0 {
+		c.Stop(c.Self())
+	}
+}
+
+// halt ends all pairs.
+func (i *isolator) halt(c rt.Context, m haltNow) {
+	i.halts = append(i.halts, m.done)
+	for session, p := range i.privates {
+		delete(i.privates, session)
+		i.end(p)
+	}
+	if len(i.leaving) == 0 {
+		c.Stop(c.Self())
+	}
+}
+
+func (i *isolator) through() {
+	for _, done := range i.halts {
+		close(done)
+	}
+	i.halts = nil
+}
+
+// surveyPatience is how long the private slots have to answer; for one that does
+// not, what it said last counts.
+const surveyPatience = time.Second
+
+// survey asks the private slots how they are now, beside the actor.
+func (i *isolator) survey(m *msg.DescribeSlot) {
+	info := i.info()
+	refs := make([]*rt.Ref, 0, len(i.privates))
+	for _, p := range i.privates {
+		refs = append(refs, p.slot)
+		info.PendingCount -= p.info.PendingCount
+		info.SubscriptionCount -= p.info.SubscriptionCount
+	}
+	i.sys.Go(func() {
+		deadline := time.After(surveyPatience)
+		for _, ref := range refs {
+			reply := make(chan msg.SlotInfo, 1)
+			ref.Send(&msg.DescribeSlot{Slot: m.Slot, Reply: reply})
+			select {
+			case now := <-reply:
+				info.PendingCount += now.PendingCount
+				info.SubscriptionCount += now.SubscriptionCount
+				if at := now.OldestPending; !at.IsZero() && (info.OldestPending.IsZero() || at.Before(info.OldestPending)) {
+					info.OldestPending = at
+				}
+			case <-deadline:
+			}
+		}
+		m.Reply <- info
+	})
+}
+
+// info is the line of all private slots together. The slot counts as served: a
+// session that joins is.
+func (i *isolator) info() msg.SlotInfo {
+	info := msg.SlotInfo{
+		Name: i.cfg.Slot, Transport: msg.Upstream, Connected: true, Aggregate: i.cfg.Aggregate,
+		ConnectedSince: i.since, Gen: 1, Answered: true, MaxPending: i.slot.MaxPending,
+	}
+	for _, p := range i.privates {
+		p.kind.Count(&info)
+		info.PendingCount += p.info.PendingCount
+		info.SubscriptionCount += p.info.SubscriptionCount
+	}
+	return info
+}
+
+func (i *isolator) describe() msg.Instance {
+	d := msg.Instance{
+		Slot: i.cfg.Slot, Kind: i.cfg.Kind, Target: i.cfg.Target, Aggregate: i.cfg.Aggregate, Isolated: true,
+		Verdict: msg.Live, Check: "one process for each session", Since: i.since,
+		Sessions: len(i.privates), Restarts: max(i.starts-len(i.privates), 0),
+	}
+	for _, session := range slices.Sorted(maps.Keys(i.privates)) {
+		if at := i.privates[session].info.ConnectedSince; !at.IsZero() {
+			d.Events = append(d.Events, msg.InstanceEvent{At: at, Text: "a session's process is up"})
+		}
+	}
+	return d
+}
