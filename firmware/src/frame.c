@@ -1,0 +1,343 @@
+/* RFC 6455 framing: push decoder and header encoder. */
+#include "internal.h"
+
+void mcplink_frame_init(mcplink_frame_decoder *d, void *buf, size_t cap)
+{
+    memset(d, 0, sizeof *d);
+    d->buf = buf;
+    d->cap = cap;
+    d->head_need = 2;
+}
+
+void mcplink_priv_frame_release(mcplink_frame_decoder *d)
+{
+    if (d->delivered) {
+        d->delivered = 0;
+        d->len = 0;
+    }
+}
+
+static MCPLINK_SMALL int refuse(mcplink_frame_decoder *d, unsigned rule, int error, uint16_t code)
+{
+    d->rule = (uint8_t)rule;
+    d->reply_code = code;
+    d->error = error;
+    return error;
+}
+
+static int violation(mcplink_frame_decoder *d, unsigned rule)
+{
+    return refuse(d, rule, MCPLINK_ERR_PROTOCOL, 1002);
+}
+
+static unsigned opcode(const mcplink_frame_decoder *d)
+{
+    return d->head[0] & 15u;
+}
+
+static int is_control(const mcplink_frame_decoder *d)
+{
+    return opcode(d) >= 8;
+}
+
+static int is_final(const mcplink_frame_decoder *d)
+{
+    return (d->head[0] & 0x80u) != 0;
+}
+
+/* The first two bytes, before any more are taken. */
+static int judge_start(mcplink_frame_decoder *d)
+{
+    unsigned op = opcode(d);
+    if ((d->head[0] & 0x70u) != 0) {
+        return violation(d, MCPLINK_RULE_RSV);
+    }
+    if ((d->head[1] & 0x80u) != 0) {
+        return violation(d, MCPLINK_RULE_MASKED);
+    }
+    if ((op > MCPLINK_OP_BINARY && op < MCPLINK_OP_CLOSE) || op > MCPLINK_OP_PONG) {
+        return violation(d, MCPLINK_RULE_OPCODE);
+    }
+    if (is_control(d)) {
+        if (!is_final(d)) {
+            return violation(d, MCPLINK_RULE_CONTROL_FRAGMENT);
+        }
+        if (d->head[1] > MCPLINK_CONTROL_MAX) {
+            return violation(d, MCPLINK_RULE_CONTROL_SIZE);
+        }
+        return 0;
+    }
+    if (op == MCPLINK_OP_CONTINUATION && !d->in_message) {
+        return violation(d, MCPLINK_RULE_ORPHAN);
+    }
+    if (op != MCPLINK_OP_CONTINUATION && d->in_message) {
+        return violation(d, MCPLINK_RULE_INTERLEAVED);
+    }
+    if (op == MCPLINK_OP_BINARY) {
+        return refuse(d, MCPLINK_RULE_BINARY, MCPLINK_ERR_UNSUPPORTED, 1003);
+    }
+    return 0;
+}
+
+/* The complete header. Lengths are compared in 64 bits: a size_t of 32 bits would
+ * read 2^32 + n as n. */
+static int judge_length(mcplink_frame_decoder *d)
+{
+    uint32_t high = 0, low = d->head[1];
+    if (d->head_need > 2) {
+        low = 0;
+        for (unsigned i = 2; i < d->head_need; i++) {
+            high = high << 8 | low >> 24;
+            low = low << 8 | d->head[i];
+        }
+        if (high > INT32_MAX) {
+            return violation(d, MCPLINK_RULE_LENGTH_SIGN);
+        }
+        if (high == 0 && low < (d->head_need == 4 ? 126u : 65536u)) {
+            return violation(d, MCPLINK_RULE_LENGTH_FORM);
+        }
+    }
+    if (!is_control(d) && ((uint64_t)high << 32 | low) > d->cap - d->len) {
+        return refuse(d, MCPLINK_RULE_TOO_LARGE, MCPLINK_ERR_TOO_LARGE, 1009);
+    }
+    d->left = low;
+    if (sizeof(size_t) > sizeof low) {
+        d->left = (size_t)((uint64_t)high << 32 | low);
+    }
+    return 0;
+}
+
+#if MCPLINK_CHECK_UTF8
+/* One byte of RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF. */
+static int utf8_step(mcplink_frame_decoder *d, uint8_t b)
+{
+    if (d->utf8_need > 0) {
+        if (b < d->utf8_low || b > d->utf8_high) {
+            return 0;
+        }
+        d->utf8_need--;
+    } else if (b < 0x80) {
+        return 1;
+    } else if (b >= 0xC2 && b <= 0xDF) {
+        d->utf8_need = 1;
+    } else if (b >= 0xE0 && b <= 0xEF) {
+        d->utf8_need = 2;
+    } else if (b >= 0xF0 && b <= 0xF4) {
+        d->utf8_need = 3;
+    } else {
+        return 0;
+    }
+    d->utf8_low = 0x80;
+    d->utf8_high = 0xBF;
+    switch (b) {
+    case 0xE0: d->utf8_low = 0xA0; break;
+    case 0xED: d->utf8_high = 0x9F; break;
+    case 0xF0: d->utf8_low = 0x90; break;
+    case 0xF4: d->utf8_high = 0x8F; break;
+    default: break;
+    }
+    return 1;
+}
+#endif
+
+static MCPLINK_SMALL int check_utf8(mcplink_frame_decoder *d, const uint8_t *in, size_t n, int complete)
+{
+#if MCPLINK_CHECK_UTF8
+    for (size_t i = 0; i < n; i++) {
+        if (!utf8_step(d, in[i])) {
+            return refuse(d, MCPLINK_RULE_UTF8, MCPLINK_ERR_PROTOCOL, 1007);
+        }
+    }
+    if (complete && d->utf8_need > 0) {
+        return refuse(d, MCPLINK_RULE_UTF8, MCPLINK_ERR_PROTOCOL, 1007);
+    }
+#else
+    (void)d;
+    (void)in;
+    (void)n;
+    (void)complete;
+#endif
+    return 0;
+}
+
+static int close_frame(mcplink_frame_decoder *d)
+{
+    if (d->control_len == 0) {
+        d->close_code = 1005;
+    } else if (d->control_len == 1) {
+        return violation(d, MCPLINK_RULE_CLOSE_SIZE);
+    } else {
+        unsigned code = (unsigned)d->control[0] << 8 | d->control[1];
+        if (!((code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1011) || (code >= 3000 && code <= 4999))) {
+            return violation(d, MCPLINK_RULE_CLOSE_CODE);
+        }
+        d->utf8_need = 0;
+        if (check_utf8(d, d->control + 2, (size_t)d->control_len - 2u, 1) != 0) {
+            return d->error;
+        }
+        d->close_code = (uint16_t)code;
+    }
+    d->error = MCPLINK_ERR_CLOSED;
+    return MCPLINK_FRAME_CLOSE;
+}
+
+static int end_frame(mcplink_frame_decoder *d)
+{
+    d->in_payload = 0;
+    d->head_len = 0;
+    d->head_need = 2;
+    switch (opcode(d)) {
+    case MCPLINK_OP_CLOSE: return close_frame(d);
+    case MCPLINK_OP_PING: return MCPLINK_FRAME_PING;
+    case MCPLINK_OP_PONG: return MCPLINK_FRAME_PONG;
+    default: break;
+    }
+    if (!is_final(d)) {
+        d->in_message = 1;
+        return MCPLINK_FRAME_MORE;
+    }
+    if (check_utf8(d, NULL, 0, 1) != 0) {
+        return d->error;
+    }
+    d->in_message = 0;
+    d->delivered = 1;
+    return MCPLINK_FRAME_MESSAGE;
+}
+
+static int take_header(mcplink_frame_decoder *d, uint8_t b)
+{
+    d->head[d->head_len++] = b;
+    if (d->head_len == 2) {
+        if (judge_start(d) != 0) {
+            return d->error;
+        }
+        switch (d->head[1] & 0x7Fu) {
+        case 126: d->head_need = 4; break;
+        case 127: d->head_need = 10; break;
+        default: break;
+        }
+    }
+    if (d->head_len < d->head_need) {
+        return MCPLINK_FRAME_MORE;
+    }
+    if (judge_length(d) != 0) {
+        return d->error;
+    }
+    if (is_control(d)) {
+        d->control_len = 0;
+        d->control[0] = 0;
+    }
+    d->in_payload = 1;
+    return d->left == 0 ? end_frame(d) : MCPLINK_FRAME_MORE;
+}
+
+static int take_payload(mcplink_frame_decoder *d, const uint8_t *in, size_t n)
+{
+    d->left -= n;
+    if (is_control(d)) {
+        memcpy(d->control + d->control_len, in, n);
+        d->control_len = (uint8_t)(d->control_len + n);
+        d->control[d->control_len] = 0;
+    } else {
+        memmove(d->buf + d->len, in, n);
+        if (check_utf8(d, d->buf + d->len, n, 0) != 0) {
+            return d->error;
+        }
+        d->len += n;
+    }
+    return d->left == 0 ? end_frame(d) : MCPLINK_FRAME_MORE;
+}
+
+int mcplink_frame_feed(mcplink_frame_decoder *d, const void *data, size_t len, size_t *used)
+{
+    const uint8_t *in = data;
+    int event = d->error;
+    *used = 0;
+    if (event != 0) {
+        return event;
+    }
+    mcplink_priv_frame_release(d);
+    while (*used < len && event == MCPLINK_FRAME_MORE) {
+        size_t n = 1;
+        if (d->in_payload) {
+            n = len - *used;
+            if (n > d->left) {
+                n = d->left;
+            }
+            event = take_payload(d, in + *used, n);
+        } else {
+            event = take_header(d, in[*used]);
+        }
+        *used += n;
+    }
+    return event;
+}
+
+size_t mcplink_frame_want(const mcplink_frame_decoder *d)
+{
+    return d->in_payload ? d->left : (size_t)(d->head_need - d->head_len);
+}
+
+const char *mcplink_frame_reason(const mcplink_frame_decoder *d)
+{
+    return d->close_code != 0 && d->control_len > 2 ? (const char *)d->control + 2 : "";
+}
+
+void mcplink_frame_detail(const mcplink_frame_decoder *d, char out[MCPLINK_DETAIL_SIZE])
+{
+#if MCPLINK_DETAILS
+    static const char rules[] = "\0"
+                                "reserved bit set\0"
+                                "masked frame from the server\0"
+                                "reserved opcode\0"
+                                "binary frame\0"
+                                "continuation without a start\0"
+                                "new message inside a fragmented one\0"
+                                "control frame over 125 bytes\0"
+                                "fragmented control frame\0"
+                                "length with its top bit set\0"
+                                "length not in its shortest form\0"
+                                "message larger than the buffer\0"
+                                "close payload of one byte\0"
+                                "close code out of range\0"
+                                "not UTF-8";
+    mcplink_text t = {out, MCPLINK_DETAIL_SIZE, 0};
+    if (d->rule != MCPLINK_RULE_NONE) {
+        mcplink_priv_text(&t, mcplink_priv_nth(rules, d->rule));
+        mcplink_priv_text(&t, ", header ");
+        mcplink_priv_text_hex(&t, d->head[0], mcplink_priv_hex_lower);
+        mcplink_priv_text_char(&t, ' ');
+        mcplink_priv_text_hex(&t, d->head[1], mcplink_priv_hex_lower);
+    }
+    (void)mcplink_priv_text_end(&t);
+#else
+    (void)d;
+    out[0] = '\0';
+#endif
+}
+
+size_t mcplink_frame_header(uint8_t out[MCPLINK_FRAME_HEADER_MAX], uint8_t op, uint64_t len, const uint8_t mask[4])
+{
+    uint32_t high = (uint32_t)(len >> 32), low = (uint32_t)len;
+    uint8_t *p = out;
+    *p++ = (uint8_t)(0x80u | op);
+    if (high == 0 && low < 126) {
+        *p++ = (uint8_t)(0x80u | low);
+    } else if (high == 0 && low < 65536) {
+        *p++ = 0x80u | 126u;
+        *p++ = (uint8_t)(low >> 8);
+        *p++ = (uint8_t)low;
+    } else {
+        *p++ = 0x80u | 127u;
+        p = mcplink_priv_put32(mcplink_priv_put32(p, high), low);
+    }
+    memcpy(p, mask, 4);
+    return (size_t)(p - out) + 4;
+}
+
+void mcplink_frame_mask(uint8_t *dst, const uint8_t *src, size_t len, const uint8_t mask[4], size_t offset)
+{
+    for (size_t i = 0; i < len; i++) {
+        dst[i] = src[i] ^ mask[(offset + i) & 3u];
+    }
+}
