@@ -61,12 +61,16 @@ type sessionAction struct {
 	Slot      string `step:"slot,required"`
 	Transport string `step:"transport"`
 	As        string `step:"as"`
+	Patient   bool   `step:"patient"`
 	expectation
 }
 
 func (a *sessionAction) check(c *checker) {
 	c.needBroker("session")
 	a.expectation.check(c)
+	if a.Patient && (a.As != "" || a.given()) {
+		c.fail("patient", `a patient session waits for a result: it takes no expectation and no "as"`)
+	}
 	if a.Transport == "" {
 		a.Transport = "http"
 	}
@@ -93,6 +97,9 @@ func (a *sessionAction) run(r *runner) error {
 	r.clients[a.ID] = cl
 	if err := cl.link.open(ctx, r.life, cl); err != nil {
 		return a.judge(outcome{err: err})
+	}
+	if a.Patient {
+		return a.judge(cl.patient(ctx))
 	}
 	if a.As == "" {
 		return a.judge(cl.initialize(ctx))
@@ -141,13 +148,20 @@ type callAction struct {
 	Params   map[string]any `step:"params"`
 	Progress bool           `step:"progress"`
 	As       string         `step:"as"`
+	Repeat   int            `step:"repeat"`
 	Within   span           `step:"within"`
 	expectation
 }
 
+// mostRepeats bounds a step that calls again and again.
+const mostRepeats = 100_000
+
 func (a *callAction) check(c *checker) {
 	c.use(nameClient, "call", a.ID)
 	a.expectation.check(c)
+	if a.Repeat < 0 || a.Repeat > mostRepeats {
+		c.fail("repeat", `"repeat" must be an integer from 1 to %d`, mostRepeats)
+	}
 	switch {
 	case (a.Tool == "") == (a.Method == ""):
 		c.fail("call", `"call" needs "tool" or "method", and only one of them`)
@@ -159,7 +173,7 @@ func (a *callAction) check(c *checker) {
 	if a.As == "" {
 		return
 	}
-	if a.given() || a.Within != 0 {
+	if a.given() || a.Within != 0 || a.Repeat != 0 {
 		c.fail("as", `a call with "as" is not waited for: put what it must come to into its "await"`)
 	}
 	c.declare(nameCall, a.As)
@@ -174,17 +188,31 @@ func (a *callAction) run(r *runner) error {
 			params["arguments"] = a.Args
 		}
 	}
-	if a.As == "" {
-		ctx, cancel := r.within(a.Within)
-		defer cancel()
-		o := cl.call(ctx, method, params, a.Progress)
-		if o.err != nil && ctx.Err() != nil {
-			return missed(ctx, a.String())
-		}
-		return a.judge(o)
+	if a.As != "" {
+		r.inBackground(a.As, func(ctx context.Context) outcome { return cl.call(ctx, method, params, a.Progress) })
+		return nil
 	}
-	r.inBackground(a.As, func(ctx context.Context) outcome { return cl.call(ctx, method, params, a.Progress) })
+	for n := range max(a.Repeat, 1) {
+		err := a.once(r, func(ctx context.Context) outcome { return cl.call(ctx, method, params, a.Progress) })
+		if err != nil && a.Repeat > 1 {
+			return fmt.Errorf("call %d of %d: %w", n+1, a.Repeat, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// once makes one call and judges what came of it.
+func (a *callAction) once(r *runner, call func(context.Context) outcome) error {
+	ctx, cancel := r.within(a.Within)
+	defer cancel()
+	o := call(ctx)
+	if o.err != nil && ctx.Err() != nil {
+		return missed(ctx, a.String())
+	}
+	return a.judge(o)
 }
 
 type awaitAction struct {

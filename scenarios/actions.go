@@ -24,6 +24,8 @@ func actionKinds() []actionKind {
 		{"session", func() action { return new(sessionAction) }, false},
 		{"call", func() action { return new(callAction) }, false},
 		{"await", func() action { return new(awaitAction) }, true},
+		{"program", func() action { return new(programAction) }, false},
+		{"expect_line", func() action { return new(expectLine) }, true},
 		{"expect_message", func() action { return new(expectMessage) }, true},
 		{"crash", func() action { return new(crashAction) }, false},
 		{"wait", func() action { return new(waitAction) }, true},

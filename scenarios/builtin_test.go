@@ -14,12 +14,13 @@ import (
 // Every built-in scenario passes against the real broker.
 func TestBuiltins(t *testing.T) {
 	list := Builtins()
-	if len(list) != 10 {
-		t.Errorf("%d built-in scenarios, want 10", len(list))
+	if len(list) != 12 {
+		t.Errorf("%d built-in scenarios, want 12", len(list))
 	}
 	for _, b := range list {
 		t.Run(b.Name, func(t *testing.T) {
 			t.Parallel()
+			prepare(t, b.Name)
 			if b.Summary == "" {
 				t.Error("no summary")
 			}

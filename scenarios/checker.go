@@ -27,6 +27,7 @@ type checker struct {
 	sessions map[string]string // transports of the sessions
 	hosted   string            // slot behind the broker's standard input and output
 	configs  []placedConfig
+	programs []placedProgram
 }
 
 // nameKind is what a name stands for; each kind has names of its own.
@@ -37,6 +38,7 @@ const (
 	nameClient  nameKind = "session"
 	nameCall    nameKind = "call"
 	nameRequest nameKind = "request"
+	nameProgram nameKind = "program"
 )
 
 // introducedBy tells which key introduces names of a kind.
@@ -50,6 +52,8 @@ func (k nameKind) introducedBy() string {
 		return `a "call" or a "session" with "as"`
 	case nameRequest:
 		return `a "receive" with "as"`
+	case nameProgram:
+		return `"program"`
 	}
 	return string(k)
 }
@@ -58,7 +62,7 @@ func newChecker(file string, p *places) *checker {
 	return &checker{
 		file: file, places: p,
 		sessions: map[string]string{},
-		names:    map[nameKind]map[string]bool{namePeer: {}, nameClient: {}, nameCall: {}, nameRequest: {}},
+		names:    map[nameKind]map[string]bool{namePeer: {}, nameClient: {}, nameCall: {}, nameRequest: {}, nameProgram: {}},
 	}
 }
 
@@ -138,6 +142,8 @@ func (c *checker) declareAnyway(action string, table map[string]any) {
 		c.declare(nameCall, text("as"))
 	case "receive":
 		c.declare(nameRequest, text("as"))
+	case "program":
+		c.declare(nameProgram, text("program"))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // client is an MCP client session of one slot, over any transport.
@@ -88,6 +89,30 @@ func (c *client) initialize(ctx context.Context) outcome {
 		return outcome{err: err}
 	}
 	return o
+}
+
+// Patience of a client whose provider is on its way.
+const (
+	unavailable   = -32000 // nobody serves the slot
+	patiencePause = 20 * time.Millisecond
+)
+
+// patient repeats initialize while nobody serves the slot: nothing tells a client
+// when a device that it did not start holds it.
+func (c *client) patient(ctx context.Context) outcome {
+	pause := time.NewTicker(patiencePause)
+	defer pause.Stop()
+	for {
+		o := c.initialize(ctx)
+		if !o.isError || o.code != unavailable {
+			return o
+		}
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return o
+		}
+	}
 }
 
 // call sends a request and waits for the answer.

@@ -73,6 +73,12 @@
 // Answers and progress go to the call they belong to; expect_message takes the
 // other messages in their order.
 //
+// # Programs
+//
+// program starts a program, such as a device built from the library in firmware/,
+// and expect_line waits for what it writes, line by line. Everything it needs is
+// looked for before anything starts.
+//
 // # Logs
 //
 // expect_log looks at the lines since the last step that did something (steps

@@ -192,6 +192,7 @@ func load(ctx context.Context, o Options, set map[string]int64, names []string) 
 			if found, err = checkConfigs(ctx, o.Broker, s); err != nil {
 				return nil, err
 			}
+			found = append(found, missingPrograms(s)...)
 		}
 		problems = append(problems, found...)
 		scripts = append(scripts, s)

@@ -44,6 +44,7 @@ type runner struct {
 	clients  map[string]*client
 	calls    map[string]<-chan outcome
 	requests map[string]*request
+	programs map[string]*program
 }
 
 // sharedTunnel is the socket of multiplexed peers.
@@ -76,6 +77,7 @@ func runScript(ctx context.Context, s *script, o Options, out *printer) (err err
 		script: s, out: out, binary: o.Broker, dir: dir, pace: o.pace(),
 		peers: map[string]*peer{}, tunnels: map[string]*sharedTunnel{}, clients: map[string]*client{},
 		calls: map[string]<-chan outcome{}, requests: map[string]*request{},
+		programs: map[string]*program{},
 	}
 	r.ctx, r.giveUp = context.WithCancelCause(ctx)
 	defer r.giveUp(nil)
@@ -127,6 +129,9 @@ func (r *runner) tidyUp(end context.CancelFunc) {
 	}
 	for _, p := range r.peers {
 		p.link.cut()
+	}
+	for _, p := range r.programs {
+		p.child.kill()
 	}
 	if r.broker != nil {
 		// A script that went wrong does not wait for goodbyes.

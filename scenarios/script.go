@@ -22,7 +22,8 @@ type script struct {
 	beat    time.Duration
 	steps   []step
 
-	configs []placedConfig
+	configs  []placedConfig
+	programs []placedProgram
 }
 
 type step struct {
@@ -102,7 +103,7 @@ func parse(file, name, text string, set map[string]int64) (*script, []Problem) {
 			s.steps = append(s.steps, st)
 		}
 	}
-	s.configs = c.configs
+	s.configs, s.programs = c.configs, c.programs
 	slices.SortStableFunc(c.problems, func(a, b Problem) int { return a.Line - b.Line })
 	return s, c.problems
 }
