@@ -42,7 +42,7 @@ func (s *State) clientCall(now time.Time, m *msg.ClientCall) {
 	case s.members[m.Session] == nil:
 		s.fail(m, wire.SessionClosed())
 	case s.holder == nil && s.owner != nil:
-		s.unserved(m)
+		s.unserved(now, m)
 	case isSubscription(m.Frame.Method):
 		s.subscriptionCall(now, m)
 	case s.holder == nil:

@@ -166,7 +166,7 @@ func (s *State) attach(now time.Time, c *msg.ClaimSlot) {
 	copy(s.attached[1:], s.attached[:])
 	s.attached[0] = now
 	s.waiting = without(s.waiting, func(w *msg.ClaimSlot) bool { return w.Claimant == c.Claimant })
-	s.expected, s.absent = false, nil
+	s.expected, s.absent, s.waits = false, nil, nil
 	s.grant(s.holder)
 	s.changed()
 	s.replay(now)

@@ -100,6 +100,7 @@ type vars struct {
 
 	holdUntil time.Time // calls are held behind a replayed initialize; zero is not
 	held      []any     // *msg.ClientCall, *msg.ClientNote
+	waits     []wait    // of held calls, while nobody holds the slot
 
 	warned   map[warning]bool // replaced as a whole, see warnOnce
 	armed    time.Time

@@ -109,6 +109,9 @@ func (s *State) wake(now time.Time) {
 	if c := s.deadlines.first(); c != nil && (next.IsZero() || c.deadline.Before(next)) {
 		next = c.deadline
 	}
+	if len(s.waits) > 0 && (next.IsZero() || s.waits[0].until.Before(next)) {
+		next = s.waits[0].until
+	}
 	if next.IsZero() || (!s.armed.IsZero() && !next.Before(s.armed)) {
 		return
 	}
@@ -125,7 +128,8 @@ func (s *State) timerDue(now time.Time, m *msg.TimerDue) {
 	for c := s.deadlines.first(); c != nil && !c.deadline.After(now); c = s.deadlines.first() {
 		s.expire(now, c)
 	}
-	if s.holding() && !now.Before(s.holdUntil) {
+	s.expireWaits(now)
+	if !s.holdUntil.IsZero() && !now.Before(s.holdUntil) {
 		s.release(now)
 	}
 }

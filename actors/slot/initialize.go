@@ -103,7 +103,7 @@ func (s *State) holding() bool { return s.expected || !s.holdUntil.IsZero() }
 // release restores the subscriptions and sends what was held back, in order.
 func (s *State) release(now time.Time) {
 	held := s.held
-	s.held, s.holdUntil = nil, time.Time{}
+	s.held, s.waits, s.holdUntil = nil, nil, time.Time{}
 	if s.holder == nil {
 		return
 	}

@@ -17,6 +17,9 @@ import (
 const upstreamPatience = 30 * time.Second
 
 func (s *State) ownedBy(m *msg.OwnSlot) {
+	if s.expected {
+		s.failHeld(wire.NotConnected(s.name))
+	}
 	s.owner, s.expected, s.absent = m.Owner, false, nil
 }
 
@@ -43,13 +46,23 @@ func (s *State) holderFailed(m *msg.HolderFailed) {
 	s.failHeld(m.Err)
 }
 
+// wait is a call that is held back until its owner has connected, and no longer
+// than any other call.
+type wait struct {
+	call  *msg.ClientCall
+	until time.Time
+}
+
 // unserved handles a call while nobody holds the slot.
-func (s *State) unserved(m *msg.ClientCall) {
+func (s *State) unserved(now time.Time, m *msg.ClientCall) {
 	switch {
 	case s.expected && s.load() >= s.cfg.MaxPending:
 		s.fail(m, wire.SlotBusy(s.name, "maxPendingPerSlot", s.cfg.MaxPending))
 	case s.expected:
 		s.held = append(s.held, m)
+		if s.cfg.RequestTimeout > 0 {
+			s.waits = append(s.waits, wait{m, now.Add(s.cfg.RequestTimeout)})
+		}
 	case s.absent != nil:
 		s.fail(m, s.absent)
 	default:
@@ -64,7 +77,20 @@ func (s *State) failHeld(err *wire.Error) {
 			s.fail(m, err)
 		}
 	}
-	s.held = nil
+	s.held, s.waits = nil, nil
+}
+
+// expireWaits answers the calls that waited too long for their owner.
+func (s *State) expireWaits(now time.Time) {
+	for len(s.waits) > 0 && !s.waits[0].until.After(now) {
+		late := s.waits[0].call
+		s.waits = s.waits[1:]
+		before := len(s.held)
+		s.held = without(s.held, func(h any) bool { return h == any(late) })
+		if len(s.held) < before {
+			s.fail(late, wire.NoAnswer(s.name, s.cfg.RequestTimeout))
+		}
+	}
 }
 
 // patience is how long calls are held back behind a replayed initialize.

@@ -13,7 +13,7 @@ func snapshot(s *State) []string {
 	lines := []string{
 		holderText(s.holder),
 		fmt.Sprintf("lastGen %d attached %v timer %d armed %v hold until %v", s.lastGen, s.attached, s.timerGen, s.armed, s.holdUntil),
-		fmt.Sprintf("owner %v expected %v absent %v", s.owner, s.expected, s.absent),
+		fmt.Sprintf("owner %v expected %v absent %v waits %v", s.owner, s.expected, s.absent, s.waits),
 		fmt.Sprintf("initialize last %q answer %p leader %d initialized %v", s.lastInit, s.initAnswer, s.initLeader, s.initialized),
 		fmt.Sprintf("queue %v held %v", addresses(s.initQueue), addresses(s.held)),
 		fmt.Sprintf("waiting %v", addresses(s.waiting)),
@@ -108,8 +108,11 @@ func checkInvariants(t fatal, s *State) {
 	if s.initLeader == 0 && len(s.initQueue) > 0 {
 		t.Fatalf("%d initializes wait for nobody", len(s.initQueue))
 	}
-	if s.holder == nil && (len(s.pending) > 0 || s.holding() || len(s.initQueue) > 0) {
+	if s.holder == nil && (len(s.pending) > 0 || !s.holdUntil.IsZero() || len(s.initQueue) > 0 || len(s.held) > 0 && !s.expected) {
 		t.Fatalf("calls wait on a slot without a provider")
+	}
+	if s.holder != nil && (s.expected || len(s.waits) > 0) {
+		t.Fatalf("a holder is waited for although there is one")
 	}
 	checkSubscriptions(t, s)
 	checkAsks(t, s)
