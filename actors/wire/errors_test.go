@@ -52,6 +52,7 @@ func texts() []struct {
 		{"Unscannable", Unscannable(ErrDepth)},
 		{"TooManyIsolated", TooManyIsolated("s", 256)},
 		{"ManagedSlot", ManagedSlot("s")},
+		{"UpstreamLost", UpstreamLost("s", "it exited with code 1")},
 		{"UpstreamDown", UpstreamDown("s", "its command exited with code 1", "Next attempt in 30s.")},
 		{"NotRelayed", NotRelayed([]byte("sampling/createMessage"))},
 		{"NoBrokerMethod", NoBrokerMethod([]byte("broker/x"))},

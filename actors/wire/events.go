@@ -23,6 +23,7 @@ type EventReader struct {
 	limit   int
 	begun   bool // the first line has been read
 	afterCR bool // an LF that comes next belongs to the line before
+	cut     bool // ErrTooLong came in the middle of a line
 	id      string
 }
 
@@ -31,8 +32,9 @@ func NewEventReader(r io.Reader, limit int) *EventReader {
 	return &EventReader{r: bufio.NewReaderSize(r, 16<<10), limit: limit}
 }
 
-// Next returns the next event that has data, or the error of the stream; after
-// ErrTooLong the stream cannot be read on.
+// Next returns the next event that has data, or the error of the stream. With
+// ErrTooLong it returns the beginning of the event; the stream can be read on after
+// Skip.
 func (e *EventReader) Next() (ServerEvent, error) {
 	var ev ServerEvent
 	for {
@@ -40,6 +42,10 @@ func (e *EventReader) Next() (ServerEvent, error) {
 		if err != nil && !(errors.Is(err, io.EOF) && len(line) > 0) {
 			if errors.Is(err, io.EOF) && ev.Data != nil {
 				return e.complete(ev), nil
+			}
+			if errors.Is(err, ErrTooLong) {
+				e.field(&ev, line)
+				return ev, err
 			}
 			return ServerEvent{}, err
 		}
@@ -51,9 +57,32 @@ func (e *EventReader) Next() (ServerEvent, error) {
 		default:
 			ev = ServerEvent{}
 		}
-		if len(ev.Data) > e.limit {
-			return ServerEvent{}, ErrTooLong
+		if len(ev.Data) > e.limit+1 {
+			e.cut = false
+			return ev, ErrTooLong
 		}
+	}
+}
+
+// skippedBytes is how much of the end of an over-long event Skip keeps.
+const skippedBytes = 1 << 10
+
+// Skip leaves out the rest of an event that was too long, and returns the last bytes of
+// it.
+func (e *EventReader) Skip() (tail []byte, err error) {
+	for {
+		line, err := e.line()
+		switch {
+		case errors.Is(err, ErrTooLong):
+		case err != nil:
+			return nil, err
+		case len(line) == 0 && !e.cut:
+			return tail, nil
+		default:
+			e.cut = false
+		}
+		tail = append(tail, line[max(0, len(line)-skippedBytes):]...)
+		tail = append([]byte(nil), tail[max(0, len(tail)-skippedBytes):]...)
 	}
 }
 
@@ -105,7 +134,8 @@ func (e *EventReader) line() ([]byte, error) {
 		line = append(line, buffered...)
 		_, _ = e.r.Discard(len(buffered))
 		if len(line) > e.limit+len("data: ") {
-			return nil, ErrTooLong
+			e.cut = true
+			return line, ErrTooLong
 		}
 	}
 }

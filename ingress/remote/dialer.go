@@ -1,0 +1,144 @@
+package remote
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"mcpbroker/actors/msg"
+	"mcpbroker/actors/rt"
+)
+
+// Options are what all connections of a dialer share.
+type Options struct {
+	UserAgent string      // default "mcpbroker"
+	TLS       *tls.Config // nil is the system's
+
+	pace *pace // of tests
+}
+
+// pace are the waits tests shorten.
+type pace struct {
+	reopen   func(n int) time.Duration // before the event stream is opened for the n-th time, from 1
+	cancel   time.Duration             // for an answer to a cancelled call
+	ping     time.Duration             // between two pings of a WebSocket
+	endpoint time.Duration             // for the endpoint event
+}
+
+var usualPace = &pace{reopen: reopenDelay, cancel: 10 * time.Second, ping: 30 * time.Second, endpoint: 30 * time.Second}
+
+// Dialer makes connections and knows every living one.
+type Dialer struct {
+	sys  *rt.System
+	opts Options
+
+	mu      sync.Mutex
+	live    map[*link]struct{}
+	stopped bool
+}
+
+// New returns a dialer without connections.
+func New(sys *rt.System, opts Options) *Dialer {
+	if opts.UserAgent == "" {
+		opts.UserAgent = "mcpbroker"
+	}
+	if opts.pace == nil {
+		opts.pace = usualPace
+	}
+	return &Dialer{sys: sys, opts: opts, live: map[*link]struct{}{}}
+}
+
+// driver is a connection while it is being made and after.
+type driver interface {
+	msg.Driver
+	// run connects and serves; it returns once there is nothing left to do but wait.
+	run()
+	// goodbye takes leave of the server; everything else has ended by then. It has
+	// at most this long.
+	goodbye(within time.Duration)
+}
+
+// Start makes one connection and returns at once. owner is told with gen:
+// UpstreamOpened if it comes about, and UpstreamEnded once, behind which nothing more
+// comes. cancel gives it up until it has opened; UpstreamEnded still follows.
+func (d *Dialer) Start(cfg Config, owner msg.Ref, gen uint64) (cancel func()) {
+	cfg, target, err := cfg.complete()
+	l := newLink(d.sys, cfg, owner, gen, d.opts.pace)
+	if err == nil {
+		err = d.keep(l)
+	}
+	if err != nil {
+		l.cancel()
+		owner.Send(&msg.UpstreamEnded{Gen: gen, Err: err})
+		return func() {}
+	}
+	via := newClient(cfg, target, d.opts)
+	l.mask = via.mask
+	var made driver
+	switch cfg.Transport {
+	case WebSocket:
+		made = newSocket(l, via)
+	case SSE:
+		made = newLegacy(l, via)
+	default:
+		made = newStreamable(l, via)
+	}
+	go d.supervise(l, made, via)
+	return l.giveUp
+}
+
+// supervise lives as long as one connection.
+func (d *Dialer) supervise(l *link, made driver, via *client) {
+	l.spawn(made.run)
+	<-l.ctx.Done()
+	l.work.Wait()
+	how := l.ending()
+	made.goodbye(how.within)
+	via.close()
+	d.mu.Lock()
+	delete(d.live, l)
+	d.mu.Unlock()
+	if how.err != nil {
+		how.err = l.masked(how.err)
+	}
+	l.owner.Send(&msg.UpstreamEnded{Gen: l.gen, Err: how.err, Denied: how.denied})
+	close(l.gone)
+}
+
+var errStopped = errors.New("the broker is stopping")
+
+func (d *Dialer) keep(l *link) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.stopped {
+		return errStopped
+	}
+	d.live[l] = struct{}{}
+	return nil
+}
+
+// Stop ends every connection, all at once, and waits for them; no other is made
+// from then on.
+func (d *Dialer) Stop(ctx context.Context) error {
+	d.mu.Lock()
+	d.stopped = true
+	var links []*link
+	for l := range d.live {
+		links = append(links, l)
+	}
+	d.mu.Unlock()
+	for _, l := range links {
+		l.Stop(goodbyeTimeout)
+	}
+	for _, l := range links {
+		select {
+		case <-l.gone:
+		case <-ctx.Done():
+			return fmt.Errorf("stop the connections to remote servers: %w", ctx.Err())
+		}
+	}
+	return nil
+}

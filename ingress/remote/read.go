@@ -1,0 +1,227 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"time"
+
+	"mcpbroker/actors/wire"
+)
+
+var (
+	errTooLarge = errors.New("the message is larger than allowed")
+	errNoAnswer = errors.New("the server's answer held no response to the request")
+)
+
+// lingering is how long an event stream is read on behind the answer: one that ends by
+// then leaves its connection to the next request.
+const lingering = 250 * time.Millisecond
+
+// read takes what a POST came to. The response to id goes to answer, which is called
+// once if read returns nil; all other messages to the slot.
+func (s *streamable) read(ctx context.Context, resp *http.Response, id []byte, in session, answer func(*wire.Frame)) error {
+	defer func() { discard(resp) }()
+	if resp.StatusCode >= 300 {
+		return readRefusal(resp)
+	}
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if kind != "text/event-stream" {
+		return s.readJSON(resp, id, answer)
+	}
+	last, err := s.readEvents(ctx, resp.Body, id, answer)
+	for n, tried := 0, ""; err != nil && s.resumable(ctx, err) && last != "" && in.id != ""; n++ {
+		if last == tried {
+			return err
+		}
+		if n > 0 && !s.sleep(ctx, s.pace.reopen(n), nil) {
+			return err
+		}
+		tried = last
+		next, failed := s.resume(ctx, in, last)
+		if failed != nil {
+			return err
+		}
+		discard(resp)
+		resp = next
+		var further string
+		if further, err = s.readEvents(ctx, resp.Body, id, answer); further != "" {
+			last = further
+		}
+	}
+	return err
+}
+
+// resumable tells a stream that broke from one that must not be asked for again.
+func (s *streamable) resumable(ctx context.Context, err error) bool {
+	return ctx.Err() == nil && !errors.Is(err, errTooLarge)
+}
+
+// resume asks for what followed the event last.
+func (s *streamable) resume(ctx context.Context, in session, last string) (*http.Response, error) {
+	resp, err := s.do(ctx, http.MethodGet, nil, in, "Accept", "text/event-stream", eventHeader, last)
+	if err != nil {
+		return nil, err
+	}
+	if !isStream(resp) {
+		defer discard(resp)
+		return nil, readRefusal(resp)
+	}
+	return resp, nil
+}
+
+func isStream(resp *http.Response) bool {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return resp.StatusCode == http.StatusOK && kind == "text/event-stream"
+}
+
+// readJSON takes a body that is one message, or an array of them.
+func (s *streamable) readJSON(resp *http.Response, id []byte, answer func(*wire.Frame)) error {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(s.cfg.Limit)+1))
+	switch {
+	case err != nil:
+		return err
+	case len(body) > s.cfg.Limit:
+		return errTooLarge
+	case len(bytes.TrimSpace(body)) == 0:
+		return fmt.Errorf("the server answered HTTP %s with an empty body", resp.Status)
+	}
+	f, err := wire.Scan(body)
+	if err != nil {
+		return fmt.Errorf("the body is %w: %s", err, short(string(wire.Preview(body))))
+	}
+	if f.Shape != wire.Array {
+		return s.sort(&f, id, answer)
+	}
+	found := errNoAnswer
+	wire.Elements(f.Bytes, func(raw []byte) {
+		if f, err := wire.Scan(raw); err == nil && s.sort(&f, id, answer) == nil {
+			found = nil
+		}
+	})
+	return found
+}
+
+// sort passes a message on; nil when it was the response to id.
+func (s *streamable) sort(f *wire.Frame, id []byte, answer func(*wire.Frame)) error {
+	switch {
+	case f.IsResponse() && bytes.Equal(f.Raw(f.ID), id):
+		answer(f)
+		return nil
+	case f.Method == nil && f.Error.Present() && (f.IDShape == wire.Null || f.IDShape == wire.Absent):
+		// An error that could not name its request, in the place of the answer.
+		named, err := wire.Scan(named(id, f.Raw(f.Error)))
+		if err != nil {
+			return err
+		}
+		answer(&named)
+		return nil
+	case f.Shape != wire.Object || f.Method == nil && !f.IsResponse():
+		s.junk(f.Bytes)
+	default:
+		s.incoming(f)
+	}
+	return errNoAnswer
+}
+
+func named(id, raw []byte) []byte {
+	b := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
+	b = append(append(b, `,"error":`...), raw...)
+	return append(b, '}')
+}
+
+// readEvents passes on the messages of an event stream as they come, until the response
+// to id. last is the id of the last event that had one.
+func (s *streamable) readEvents(ctx context.Context, body io.ReadCloser, id []byte, answer func(*wire.Frame)) (last string, err error) {
+	events := wire.NewEventReader(body, s.cfg.Limit)
+	for {
+		ev, err := events.Next()
+		if err != nil {
+			return last, streamError(err)
+		}
+		last = ev.ID
+		if f, ok := s.message(ev); ok && s.sort(f, id, answer) == nil {
+			s.linger(events, body)
+			return last, nil
+		}
+		if ctx.Err() != nil {
+			return last, ctx.Err()
+		}
+	}
+}
+
+func streamError(err error) error {
+	switch {
+	case errors.Is(err, wire.ErrTooLong):
+		return errTooLarge
+	case errors.Is(err, io.EOF):
+		return fmt.Errorf("the event stream ended: %w", errNoAnswer)
+	}
+	return err
+}
+
+// message is the JSON-RPC message of an event, if it is one.
+func (p *poster) message(ev wire.ServerEvent) (*wire.Frame, bool) {
+	if len(ev.Data) == 0 || ev.Name != "" && ev.Name != "message" {
+		return nil, false
+	}
+	f, err := wire.Scan(ev.Data)
+	if err != nil {
+		p.junk(ev.Data)
+		return nil, false
+	}
+	return &f, true
+}
+
+// events passes on the messages of a stream that belongs to no request, to its end,
+// which is always an error. A message that is too large costs its own call only.
+func (p *poster) events(r *wire.EventReader, seen func(id string)) error {
+	for {
+		ev, err := r.Next()
+		if errors.Is(err, wire.ErrTooLong) {
+			var tail []byte
+			if tail, err = r.Skip(); err == nil {
+				p.oversized(ev.Data, tail)
+				continue
+			}
+		}
+		if err != nil {
+			return err
+		}
+		seen(ev.ID)
+		if f, ok := p.message(ev); ok {
+			p.incoming(f)
+		}
+	}
+}
+
+// linger reads on behind the answer for a short time.
+func (s *streamable) linger(events *wire.EventReader, body io.Closer) {
+	enough := time.AfterFunc(lingering, func() { _ = body.Close() })
+	defer enough.Stop()
+	for {
+		ev, err := events.Next()
+		if err != nil {
+			return
+		}
+		if f, ok := s.message(ev); ok {
+			s.incoming(f)
+		}
+	}
+}
+
+// sleep waits for d, at most until wake; false when ctx has ended.
+func (p *poster) sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-wake:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
+}

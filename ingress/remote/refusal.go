@@ -1,0 +1,160 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"mcpbroker/actors/wire"
+)
+
+// maxRefusalBytes is how much of an HTTP error is looked at.
+const maxRefusalBytes = 64 << 10
+
+// statusError is an HTTP answer that is not the one asked for.
+type statusError struct {
+	code   int
+	status string // as "503 Service Unavailable"
+	said   string // an excerpt; may be empty
+	body   []byte
+}
+
+func (e *statusError) Error() string {
+	if e.said == "" {
+		return "the server answered HTTP " + e.status
+	}
+	return "the server answered HTTP " + e.status + ": " + e.said
+}
+
+// denied: the server refuses the broker's credentials.
+func (e *statusError) denied() bool {
+	return e.code == http.StatusUnauthorized || e.code == http.StatusForbidden
+}
+
+// gone reports that the server does not know the session, and so has not looked at the
+// message: 404 by the protocol; others say 410, or 400 and some words (07 row 2).
+func (e *statusError) gone() bool {
+	switch e.code {
+	case http.StatusNotFound, http.StatusGone:
+		return true
+	case http.StatusBadRequest:
+		said := strings.ToLower(e.said)
+		return strings.Contains(said, "session") || strings.Contains(said, "not initialized")
+	}
+	return false
+}
+
+// readRefusal makes an error of an HTTP answer.
+func readRefusal(resp *http.Response) *statusError {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusalBytes))
+	e := &statusError{code: resp.StatusCode, status: strings.TrimSpace(resp.Status), body: body}
+	if 300 <= e.code && e.code < 400 {
+		e.said = "only 307 and 308 to the same origin are followed" + elsewhere(resp)
+		return e
+	}
+	e.said = excerpt(resp.Header.Get("Content-Type"), body)
+	return e
+}
+
+// elsewhere names the other origin of a redirect.
+func elsewhere(resp *http.Response) string {
+	to, err := resp.Location()
+	if err != nil || sameOrigin(to, resp.Request.URL) {
+		return "; correct the url"
+	}
+	return ", not to " + (&url.URL{Scheme: to.Scheme, Host: to.Host}).String()
+}
+
+// excerpt is the human part of an error's body: the message of a JSON-RPC or OAuth
+// error, or the start of a text. Pages for browsers say nothing.
+func excerpt(contentType string, body []byte) string {
+	kind, _, _ := mime.ParseMediaType(contentType)
+	if f, err := wire.Scan(body); err == nil && f.Shape == wire.Object {
+		for _, path := range [][]string{{"error", "message"}, {"error_description"}, {"message"}, {"detail"}, {"error"}} {
+			value := body
+			for _, name := range path {
+				value = wire.Member(value, name)
+			}
+			if text, ok := wire.Unquote(value); ok {
+				return short(text)
+			}
+		}
+		return short(string(body))
+	}
+	if kind == "text/html" {
+		return ""
+	}
+	return short(string(body))
+}
+
+// short is the first line or so of a text.
+func short(text string) string {
+	const most = 200
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " ")
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "..."
+	}
+	return text
+}
+
+// own is the response to id an HTTP error came with, if any.
+func (e *statusError) own(id []byte) (wire.Frame, bool) {
+	f, err := wire.Scan(e.body)
+	return f, err == nil && f.IsResponse() && bytes.Equal(f.Raw(f.ID), id)
+}
+
+// settle sees that a call is answered, whatever its exchange has come to. A server that
+// cannot be reached ends the connection: the owner makes another.
+func (p *poster) settle(c *call, err error) {
+	if err == nil || p.ctx.Err() != nil {
+		return
+	}
+	var status *statusError
+	if errors.As(err, &status) {
+		if f, ok := status.own(c.id()); ok && !status.denied() {
+			p.incoming(&f)
+			return
+		}
+	}
+	p.refuse(c, p.fault(c, err))
+	if errors.As(err, new(unsent)) {
+		p.unreachable(err)
+	}
+}
+
+// fault words for its caller what an exchange has come to.
+func (p *poster) fault(c *call, err error) *wire.Error {
+	var status *statusError
+	var lost *sessionLost
+	name := p.cfg.Name
+	switch {
+	case errors.Is(err, errTooLarge):
+		return wire.TooLarge(p.cfg.Limit)
+	case errors.Is(context.Cause(c.ctx), errWithdrawn):
+		return wire.RemoteLost(name, errWithdrawn.Error())
+	case errors.As(err, &status) && status.denied():
+		return wire.RemoteDenied(name, status.status)
+	case errors.As(err, &lost):
+		return wire.RemoteUnreachable(name, lost.Error())
+	case errors.As(err, &status):
+		return wire.RemoteRefused(name, status.status, status.said)
+	case errors.As(err, new(unsent)):
+		return wire.RemoteUnreachable(name, sentence(err))
+	}
+	return wire.RemoteLost(name, sentence(err))
+}
+
+// unreachable ends the connection to a server nothing can be sent to.
+func (p *poster) unreachable(err error) {
+	if errors.Is(err, errCredentials) {
+		p.deny(err)
+		return
+	}
+	p.fail(fmt.Errorf("it cannot be reached: %s", sentence(err)))
+}
