@@ -1,0 +1,234 @@
+package stdio
+
+import (
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"mcpbroker/actors/mcp"
+	"mcpbroker/actors/msg"
+	"mcpbroker/actors/rt"
+)
+
+// framesInFlight bounds what a child has said and its slot not yet handled.
+const framesInFlight = 64
+
+// exitLag is how long a process that closed a pipe may take to be seen exiting: it
+// does the one just before the other, and its exit code tells more.
+const exitLag = 250 * time.Millisecond
+
+// child is one incarnation of an upstream. It implements msg.Driver.
+type child struct {
+	all   *Children
+	cfg   Config
+	owner msg.Ref
+	gen   uint64
+
+	quit      chan struct{} // closed by Stop
+	quitOnce  sync.Once
+	grace     time.Duration // set before quit is closed
+	killed    chan struct{} // closed by hurry
+	killOnce  sync.Once
+	fault     chan ended    // the first thing that went wrong with its pipes
+	mute      chan struct{} // closed once nothing of it may reach the slot any more
+	muteOnce  sync.Once
+	attached  chan struct{}
+	attachOne sync.Once
+	slot      msg.Ref // with slotGen, set before attached is closed
+	slotGen   uint64
+
+	group   group
+	in      *os.File // the child's stdin
+	outbox  *rt.Outbox
+	batch   []byte // of the writer
+	credits rt.Credits
+	speech  *speech
+	banner  string // the last line on stdout, as long as none was a message; of the reader
+	spoke   bool   // a message came; of the reader
+}
+
+var _ msg.Driver = (*child)(nil)
+
+func newChild(all *Children, cfg Config, owner msg.Ref, gen uint64) *child {
+	c := &child{
+		all: all, cfg: cfg, owner: owner, gen: gen,
+		quit: make(chan struct{}), killed: make(chan struct{}), fault: make(chan ended, 1),
+		mute: make(chan struct{}), attached: make(chan struct{}),
+		credits: rt.NewCredits(framesInFlight),
+		speech:  &speech{name: cfg.Name, log: all.sys.Log(), owner: owner, gen: gen},
+	}
+	c.outbox = c.newOutbox()
+	return c
+}
+
+// Send implements msg.Conduit.
+func (c *child) Send(frame []byte, class mcp.Class) bool {
+	return c.outbox.Push(rt.Item{Frame: frame, Class: class})
+}
+
+// Attach implements msg.Driver.
+func (c *child) Attach(slot msg.Ref, gen uint64) {
+	c.attachOne.Do(func() {
+		c.slot, c.slotGen = slot, gen
+		close(c.attached)
+	})
+}
+
+// Stop implements msg.Driver. The first call counts.
+func (c *child) Stop(grace time.Duration) {
+	c.quitOnce.Do(func() {
+		c.grace = grace
+		close(c.quit)
+	})
+	c.silence()
+}
+
+// hurry ends what is left of a grace.
+func (c *child) hurry() { c.killOnce.Do(func() { close(c.killed) }) }
+
+func (c *child) silence() { c.muteOnce.Do(func() { close(c.mute) }) }
+
+func (c *child) fail(how ended) {
+	select {
+	case c.fault <- how:
+	default:
+	}
+}
+
+// stopped reports that Stop was called.
+func (c *child) stopped() bool {
+	select {
+	case <-c.quit:
+		return true
+	default:
+		return false
+	}
+}
+
+// live is the whole life of the child, from its start to its last word.
+func (c *child) live() {
+	begun := time.Now()
+	how, err := c.run()
+	c.speech.end()
+	c.outbox.Close()
+	ended := &msg.UpstreamEnded{Gen: c.gen, Tail: c.speech.lines()}
+	if !c.stopped() {
+		ended.Err = err
+		c.all.tell(c.cfg.Name, how, time.Since(begun))
+	}
+	c.owner.Send(ended)
+}
+
+// run returns how the child ended: for the log, and with what it last said.
+func (c *child) run() (how string, err error) {
+	if c.stopped() {
+		return "", nil
+	}
+	p, err := c.start()
+	if err != nil {
+		return "process error, " + err.Error(), err
+	}
+	var readers sync.WaitGroup
+	readers.Go(func() { c.readMessages(p.stdout) })
+	readers.Go(func() { c.speech.read(p.stderr) })
+	gone := make(chan struct{}) // it has exited, and nobody holds its pipes
+	go func() {
+		<-p.exited
+		readers.Wait()
+		close(gone)
+	}()
+	c.owner.Send(&msg.UpstreamOpened{Gen: c.gen, Driver: c, PID: p.cmd.Process.Pid})
+
+	fault := c.serve(p, gone)
+	c.group.kill()
+	<-p.exited
+	// What it said last may still be in the pipes. A process that left the group
+	// can hold them open for ever.
+	if !within(c.all.bounds.drain, gone) {
+		c.silence()
+		_ = p.stdout.Close()
+		_ = p.stderr.Close()
+		<-gone
+	}
+	c.silence()
+	p.close()
+	c.group.release()
+
+	end := fault
+	if fault == "" || exitedByItself(p.cmd.ProcessState) {
+		end = exitWords(p.cmd.ProcessState)
+	}
+	return "process " + string(end), c.lastWords(end)
+}
+
+// serve waits until there is a reason to end the child, and sees to an orderly
+// end where that reason is Stop. It returns what is wrong with a child that did
+// not end by itself.
+func (c *child) serve(p *process, gone <-chan struct{}) (fault ended) {
+	select {
+	case <-p.exited:
+		return ""
+	case fault := <-c.fault:
+		if within(exitLag, p.exited) {
+			return ""
+		}
+		return fault
+	case <-c.quit:
+		c.leave(gone)
+		return ""
+	}
+}
+
+// leave ends the child in order, within its grace.
+func (c *child) leave(gone <-chan struct{}) {
+	deadline := time.NewTimer(c.grace)
+	defer deadline.Stop()
+	hint := time.NewTimer(min(c.grace/4, 500*time.Millisecond))
+	defer hint.Stop()
+	// A server may know from the end of its stdin that it is not needed any more.
+	c.outbox.Finish(func() { _ = c.in.Close() })
+	select {
+	case <-gone:
+		return
+	case <-c.killed:
+		return
+	case <-hint.C:
+	}
+	c.group.terminate()
+	select {
+	case <-gone:
+	case <-c.killed:
+	case <-deadline.C:
+	}
+}
+
+// within waits for a channel to close, for so long at most.
+func within(d time.Duration, done <-chan struct{}) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// lastWords adds to how a child ended what it said before.
+func (c *child) lastWords(how ended) error {
+	const quoted = 3
+	said := c.speech.lines()
+	switch {
+	case len(said) > 0:
+		how += ended("; its stderr ends with: " + strings.Join(said[max(0, len(said)-quoted):], " | "))
+	case c.banner != "":
+		how += ended("; on stdout it said: " + c.banner)
+	}
+	return how
+}
+
+// ended is how a child ended, in words.
+type ended string
+
+func (e ended) Error() string { return "it " + string(e) }

@@ -1,0 +1,159 @@
+package stdio
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"mcpbroker/actors/msg"
+)
+
+// Bounds of what a child writes to stderr.
+const (
+	maxTail      = 50  // lines that are remembered
+	maxLineBytes = 500 // of one line
+	maxSpoken    = 100 // lines that are passed on within a period
+	period       = time.Second
+)
+
+// speech passes on what a child writes to stderr, to the log and to the actor of
+// its upstream. Of a flood the log has the first lines of each second and a count,
+// the actor the first and the last ones.
+type speech struct {
+	name  string
+	log   *slog.Logger
+	owner msg.Ref
+	gen   uint64
+
+	mu     sync.Mutex
+	tail   []string
+	since  time.Time // the present period began
+	spoken int       // in it
+	left   int       // lines left out of the log, not yet reported
+	held   []string  // the last of them
+	timer  *time.Timer
+}
+
+// read reads stderr to its end. Nothing makes it wait: a child that cannot log
+// does not work.
+func (s *speech) read(stderr io.Reader) {
+	const room = maxLineBytes + utf8.UTFMax
+	r := bufio.NewReaderSize(stderr, 4<<10)
+	var line []byte
+	for {
+		piece, err := r.ReadSlice('\n')
+		line = append(line, piece[:min(len(piece), room-len(line))]...)
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if text := legible(line); text != "" {
+			s.say(text)
+		}
+		if err != nil {
+			return
+		}
+		line = line[:0]
+	}
+}
+
+func (s *speech) say(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	if now.Sub(s.since) >= period {
+		s.report()
+		s.since, s.spoken = now, 0
+	}
+	s.tail = remember(s.tail, line)
+	if s.spoken < maxSpoken {
+		s.spoken++
+		s.log.Info(fmt.Sprintf("[%s] %s", s.name, line))
+		s.owner.Send(&msg.UpstreamSaid{Gen: s.gen, Line: line})
+		return
+	}
+	if s.left == 0 {
+		s.timer = time.AfterFunc(period-now.Sub(s.since), s.end)
+	}
+	s.left++
+	s.held = remember(s.held, line)
+}
+
+// end reports what was left out so far.
+func (s *speech) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.report()
+}
+
+// report says how much was left out. mu is held.
+func (s *speech) report() {
+	if s.left == 0 {
+		return
+	}
+	s.timer.Stop()
+	s.log.Info(fmt.Sprintf("[%s] ... %d more lines within one second are not shown", s.name, s.left))
+	for _, line := range s.held {
+		s.owner.Send(&msg.UpstreamSaid{Gen: s.gen, Line: line})
+	}
+	s.left, s.held = 0, nil
+}
+
+// lines returns the last lines, oldest first.
+func (s *speech) lines() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.tail)
+}
+
+func remember(lines []string, line string) []string {
+	if len(lines) >= maxTail {
+		lines = slices.Delete(lines, 0, len(lines)-maxTail+1)
+	}
+	return append(lines, line)
+}
+
+// legible is a line as it may be shown on a terminal: bounded, without control
+// characters and escape sequences, and valid.
+func legible(line []byte) string {
+	var text strings.Builder
+	for i := 0; i < len(line) && utf8.FullRune(line[i:]); {
+		if n := escapeLength(line[i:]); n > 0 {
+			i += n
+			continue
+		}
+		r, size := utf8.DecodeRune(line[i:])
+		if r == '\t' {
+			r = ' '
+		}
+		if text.Len()+utf8.RuneLen(r) > maxLineBytes {
+			break
+		}
+		if !unicode.IsControl(r) {
+			text.WriteRune(r)
+		}
+		i += size
+	}
+	return strings.TrimRight(text.String(), " ")
+}
+
+// escapeLength is how long the terminal control sequence at the start of b is, 0
+// when there is none.
+func escapeLength(b []byte) int {
+	if len(b) < 2 || b[0] != 0x1B || b[1] != '[' {
+		return 0
+	}
+	for i := 2; i < len(b); i++ {
+		if b[i] >= 0x40 && b[i] <= 0x7E {
+			return i + 1
+		}
+	}
+	return len(b)
+}

@@ -1,0 +1,281 @@
+//go:build unix
+
+package stdio
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"mcpbroker/actors/msg"
+)
+
+// witness is a FIFO that processes hold open as long as they live.
+type witness struct {
+	t    testing.TB
+	path string
+	from *os.File
+}
+
+func newWitness(t testing.TB) *witness {
+	t.Helper()
+	path := t.TempDir() + "/fifo"
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// Opening for reading alone would wait for a writer.
+	from, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = from.Close() })
+	return &witness{t, path, from}
+}
+
+// alive waits until n processes hold the FIFO.
+func (w *witness) alive(n int) {
+	w.t.Helper()
+	w.wait("the start of the processes", func(b []byte, err error) bool {
+		n -= len(b)
+		return n == 0
+	})
+}
+
+// dead waits until none holds it any more.
+func (w *witness) dead() {
+	w.t.Helper()
+	w.wait("the end of the processes", func(_ []byte, err error) bool { return errors.Is(err, io.EOF) })
+}
+
+func (w *witness) wait(what string, done func([]byte, error) bool) {
+	w.t.Helper()
+	if err := w.from.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		w.t.Fatal(err)
+	}
+	b := make([]byte, 1)
+	for {
+		n, err := w.from.Read(b)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			w.t.Fatalf("waited in vain for %s", what)
+		}
+		if done(b[:n], err) {
+			return
+		}
+	}
+}
+
+// A server that knows from the end of its stdin that it is not needed is not
+// signalled: it ends with exit code 0, and long before its grace.
+func TestStopInOrder(t *testing.T) {
+	h := newHouse(t)
+	r := h.start(t, Config{Name: "s", Command: "/bin/sh", Args: []string{"-c", `trap 'echo TERM >&2' TERM; echo '{"method":"up"}'; read -r _; echo goodbye >&2`}})
+	r.hear()
+	r.driver.Stop(time.Hour)
+	end := r.end()
+	equal(t, "error", end.Err, error(nil))
+	equal(t, "tail", end.Tail, []string{"goodbye"})
+	if strings.Contains(h.log.String(), "StdioUpstream") {
+		t.Errorf("log of an orderly stop: %s", h.log)
+	}
+}
+
+// What was handed over before Stop is still written.
+func TestStopWritesWhatWaits(t *testing.T) {
+	r := newHouse(t).start(t, Config{Name: "s", Command: "/bin/sh", Args: []string{"-c", `while read -r line; do echo "$line" >&2; done`}})
+	r.send(`{"id":1}`)
+	r.send(`{"id":2}`)
+	r.driver.Stop(patience)
+	equal(t, "tail", r.end().Tail, []string{`{"id":1}`, `{"id":2}`})
+}
+
+// One that does not look at its stdin gets TERM.
+func TestStopTerminates(t *testing.T) {
+	r := newHouse(t).start(t, self(t, "terminable"))
+	r.hear()
+	r.driver.Stop(patience)
+	equal(t, "tail", r.end().Tail, []string{"TERM"})
+}
+
+// Spec 07 row 31: a wrapper and its child that both ignore TERM are killed after
+// the grace, both.
+func TestStopKillsTheGroup(t *testing.T) {
+	w := newWitness(t)
+	r := newHouse(t).start(t, self(t, "family", w.path))
+	w.alive(2)
+	begun := time.Now()
+	r.driver.Stop(100 * time.Millisecond)
+	equal(t, "error", r.end().Err, error(nil))
+	w.dead()
+	if took := time.Since(begun); took < 100*time.Millisecond {
+		t.Errorf("killed after %s, before the grace was over", took)
+	}
+}
+
+// Spec 07 row 31: a wrapper that exits before its child takes it along.
+func TestExitTakesTheGroupAlong(t *testing.T) {
+	w := newWitness(t)
+	r := newHouse(t).start(t, self(t, "leaver", w.path))
+	w.alive(1)
+	r.send("{}")
+	equal(t, "error", fmt.Sprint(r.end().Err), "it exited with code 3")
+	w.dead()
+}
+
+// A descendant that has left the group and holds the pipes does not hold up the
+// end.
+func TestStrayHolderOfThePipes(t *testing.T) {
+	setsid, err := exec.LookPath("setsid")
+	if err != nil {
+		t.Skip("setsid is not installed")
+	}
+	w := newWitness(t)
+	h := newHouse(t)
+	h.bounds.drain = 20 * time.Millisecond
+	cfg := self(t, "stubborn", w.path)
+	script := fmt.Sprintf(`%s %s %s & read -r _; echo $! >&2; exit 4`, setsid, cfg.Command, w.path)
+	cfg.Command, cfg.Args = "/bin/sh", []string{"-c", script}
+	r := h.start(t, cfg)
+	w.alive(1)
+	r.send("{}")
+	end := r.end()
+	if len(end.Tail) != 1 || fmt.Sprint(end.Err) != "it exited with code 4; its stderr ends with: "+end.Tail[0] {
+		t.Fatalf("ended with %v, tail %q", end.Err, end.Tail)
+	}
+	var stray int
+	if _, err := fmt.Sscan(end.Tail[0], &stray); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(stray, syscall.SIGKILL); err != nil {
+		t.Error(err)
+	}
+	w.dead()
+}
+
+// Spec 07 row 34: all children are ended in parallel. Each of these costs its
+// whole grace.
+func TestStopInParallel(t *testing.T) {
+	h := newHouse(t)
+	w := newWitness(t)
+	const many, grace = 6, 300 * time.Millisecond
+	var all []*running
+	for range many {
+		cfg := self(t, "stubborn", w.path)
+		cfg.Grace = grace
+		all = append(all, h.start(t, cfg))
+	}
+	w.alive(many)
+	begun := time.Now()
+	if err := h.Stop(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(begun); took >= many*grace {
+		t.Errorf("took %s, as long as one after the other", took)
+	}
+	for _, r := range all {
+		equal(t, "error", r.end().Err, error(nil))
+	}
+	w.dead()
+}
+
+// A broker that has no more time kills its children.
+func TestStopInAHurry(t *testing.T) {
+	h := newHouse(t)
+	w := newWitness(t)
+	cfg := self(t, "family", w.path)
+	cfg.Grace = time.Hour
+	r := h.start(t, cfg)
+	w.alive(2)
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	if err := h.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Stop: %v", err)
+	}
+	r.end()
+	w.dead()
+}
+
+// Spec 07 row 31, spec 06: after a hard kill of the broker neither a child nor a
+// grandchild is left, though both ignore every signal that can be ignored and
+// never look at their stdin.
+func TestHardKill(t *testing.T) {
+	w := newWitness(t)
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	broker := exec.Command(binary, w.path)
+	broker.Env = append(os.Environ(), asChild+"=broker")
+	broker.Stderr = os.Stderr
+	out, err := broker.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := broker.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var group int
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if _, scan := fmt.Sscan(line, &group); err != nil || scan != nil {
+		t.Fatalf("the broker said %q (%v)", line, err)
+	}
+	w.alive(2)
+	if err := broker.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = broker.Wait() // killed, as asked
+	w.dead()
+	// The guard goes with them. It is reaped by somebody else.
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); syscall.Kill(-group, 0) == nil; <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("group %d still has members", group)
+		}
+	}
+}
+
+// Without a shell children run unguarded, which is said once.
+func TestWithoutGuard(t *testing.T) {
+	h := newHouse(t)
+	for range 2 {
+		h.warnUnguarded(errors.New("no shell"))
+	}
+	equal(t, "warnings", strings.Count(h.log.String(), "no process guard can be started"), 1)
+	cmd := exec.Command("/bin/sh", "-c", "read -r _")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var g group
+	g.enter(cmd)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	g.entered(cmd)
+	equal(t, "group", g.id, cmd.Process.Pid)
+	g.kill()
+	_ = cmd.Wait() // its state tells
+	g.release()
+	equal(t, "end", exitWords(cmd.ProcessState), ended("was killed by SIGKILL"))
+	_ = in.Close() // Wait has closed it
+}
+
+// The last lines are told to the owner as they come, with the driver's own number.
+func TestSaid(t *testing.T) {
+	r := newHouse(t).start(t, Config{Name: "s", Command: "/bin/sh", Args: []string{"-c", `echo one >&2; echo two >&2; read -r _`}})
+	for _, want := range []string{"one", "two"} {
+		said := await(t, r.owner, "line").(*msg.UpstreamSaid)
+		if said.Gen != 3 || said.Line != want {
+			t.Errorf("said %+v, want %s", said, want)
+		}
+	}
+	r.stop()
+}
