@@ -167,10 +167,12 @@ type ProviderJunk struct {
 	Credit Credit
 }
 
-// ProviderGone: the holder of generation Gen has left.
+// ProviderGone: the holder of generation Gen has left. Why answers the calls it
+// leaves behind; nil says only that it has.
 type ProviderGone struct {
 	control
 	Gen uint64
+	Why *wire.Error
 }
 
 // To a slot, from itself and the registry. ----------------------------------

@@ -1,6 +1,7 @@
 package slot
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"time"
@@ -154,7 +155,7 @@ func (s *State) withdraw(m *msg.WithdrawClaim) {
 func (s *State) takeOver(now time.Time, c *msg.ClaimSlot) {
 	old := s.holder
 	s.tell(old.claim.Claimant, &msg.EvictHolder{Slot: s.name, Gen: old.gen})
-	s.detach()
+	s.detach(wire.Disconnected(s.name))
 	s.attach(now, c)
 }
 
@@ -184,10 +185,10 @@ func (s *State) grant(h *holder) {
 	s.tell(h.claim.Claimant, &msg.ClaimGranted{Slot: s.name, Ref: s.self, Gen: h.gen})
 }
 
-// detach empties the slot. What was learned from the old holder does not hold
-// for the next one.
-func (s *State) detach() {
-	s.failAll(wire.Disconnected(s.name))
+// detach empties the slot; why answers the calls in flight. What was learned from
+// the old holder does not hold for the next one.
+func (s *State) detach(why *wire.Error) {
+	s.failAll(why)
 	s.holder, s.initAnswer, s.initialized = nil, nil, false
 }
 
@@ -195,7 +196,7 @@ func (s *State) providerGone(now time.Time, m *msg.ProviderGone) {
 	if s.holder == nil || s.holder.gen != m.Gen {
 		return
 	}
-	s.detach()
+	s.detach(cmp.Or(m.Why, wire.Disconnected(s.name)))
 	s.changed()
 	switch {
 	case len(s.deciding) > 0:

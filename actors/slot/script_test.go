@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "rewrite the scripts in testdata to what
 //
 //	attach p1 kind=ws principal=x aggregate   a claim; kind ws-multiplex, ws or loopback
 //	report p1 open=false outstanding=3s       p1's answer to the last question it got
-//	gone p1 gen=1                             p1 left; gen defaults to what p1 was granted
+//	gone p1 gen=1 why=text                    p1 left; gen defaults to what p1 was granted
 //	withdraw p1
 //	frame p1 {...} gen=1                      what p1 sends, junk as a quoted string
 //	join c1 | leave c1 | stream c1 open=true  session 1
@@ -193,7 +193,11 @@ func (m *machine) message(t *testing.T, c script.Command) any {
 	case "report":
 		return &msg.LivenessReport{Gen: m.gen(t, c, m.asked), Open: c.Opts["open"] != "false", Outstanding: c.Duration(t, "outstanding")}
 	case "gone":
-		return &msg.ProviderGone{Gen: m.gen(t, c, m.gens)}
+		gone := &msg.ProviderGone{Gen: m.gen(t, c, m.gens)}
+		if why := c.Opts["why"]; why != "" {
+			gone.Why = wire.UpstreamLost("s", why)
+		}
+		return gone
 	case "withdraw":
 		return &msg.WithdrawClaim{Slot: "s", Claimant: m.ref(who)}
 	case "frame":

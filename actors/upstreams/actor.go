@@ -30,7 +30,7 @@ func (a *Actor) Receive(c rt.Context) {
 		if a.self == nil {
 			a.self = a.sys.Ref(c.Self())
 			a.state.self = a.self
-			a.step(c, started{})
+			a.self.Send(started{})
 		}
 	case *rt.Stopping:
 		a.timer.Stop()
@@ -45,6 +45,12 @@ func (a *Actor) Receive(c rt.Context) {
 
 // abandon ends what an actor that is given up leaves behind.
 func (a *Actor) abandon() {
+	if holding := a.state.holding; holding != nil {
+		holding.Send(&msg.ProviderGone{Gen: a.state.slotGen})
+	}
+	if slot := a.state.slot; slot != nil {
+		slot.Send(&msg.LeaveSlot{Session: a.state.session})
+	}
 	if driver := a.state.driver; driver != nil {
 		driver.Stop(a.state.cfg.Grace)
 	} else if a.cancel != nil {

@@ -22,6 +22,9 @@ func (s *State) timer(now time.Time, m timerDue) {
 		s.checkTimedOut(now)
 	case s.phase == up:
 		s.beginCheck(now)
+	case s.phase == handshaking && now.Before(s.startDue()):
+		s.check.next = time.Time{}
+		s.greet(now)
 	default:
 		s.happen(now, news{event: rejected, err: s.tooSlow()})
 	}
@@ -32,8 +35,13 @@ func (s *State) nextDue() time.Time {
 	switch s.phase {
 	case waiting:
 		return s.nextTry
-	case opening, claiming, handshaking:
-		return s.lastTry.Add(s.cfg.StartTimeout)
+	case handshaking:
+		if next := s.check.next; !next.IsZero() && next.Before(s.startDue()) {
+			return next
+		}
+		return s.startDue()
+	case opening, claiming:
+		return s.startDue()
 	case up:
 		if s.check.call != 0 {
 			return s.check.deadline
@@ -42,6 +50,9 @@ func (s *State) nextDue() time.Time {
 	}
 	return time.Time{}
 }
+
+// startDue is when the present attempt has taken too long.
+func (s *State) startDue() time.Time { return s.lastTry.Add(s.cfg.StartTimeout) }
 
 func (s *State) tooSlow() error {
 	if s.phase == handshaking {

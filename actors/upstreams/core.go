@@ -87,6 +87,12 @@ func (timerDue) ControlMessage() {}
 // ControlMessage implements rt.Control.
 func (haltNow) ControlMessage() {}
 
+// ControlMessage implements rt.Control.
+func (started) ControlMessage() {}
+
+// Undelivered implements rt.Undeliverable: an actor that has ended is halted.
+func (m haltNow) Undelivered() { close(m.done) }
+
 // started is the shell's word that the actor runs.
 type started struct{}
 
@@ -130,8 +136,7 @@ func (s *State) handle(now time.Time, message any) {
 			s.hear(m.Line)
 		}
 	case *msg.ClaimGranted:
-		s.holding, s.slotGen = m.Ref, m.Gen
-		s.happen(now, news{event: granted})
+		s.granted(now, m)
 	case *msg.ClaimRefused:
 		s.happen(now, news{event: refused, err: errors.New(m.Err.Message)})
 	case *msg.LivenessAsked:
@@ -176,10 +181,22 @@ func (s *State) enterSlot() {
 }
 
 func (s *State) joined(now time.Time, m *msg.SlotJoined) {
+	waited := s.slot == nil
 	s.slot = m.Ref
-	if s.phase == handshaking {
+	if waited && s.phase == handshaking {
 		s.greet(now)
 	}
+}
+
+// granted takes the slot, or gives it back at once: the driver it was asked for
+// may have ended meanwhile, and a slot with a dead holder answers nobody.
+func (s *State) granted(now time.Time, m *msg.ClaimGranted) {
+	if s.phase != claiming {
+		s.tell(m.Ref, &msg.ProviderGone{Gen: m.Gen})
+		return
+	}
+	s.holding, s.slotGen = m.Ref, m.Gen
+	s.happen(now, news{event: granted})
 }
 
 // attempt starts a driver; calls wait for it.
@@ -231,20 +248,6 @@ func (s *State) died(now time.Time, n news) {
 	s.tryAgain(now, n)
 }
 
-// tryAgain follows the end of a service. The first one is forgiven: the upstream
-// is started again at once. Before that can happen again it has to prove itself.
-func (s *State) tryAgain(now time.Time, n news) {
-	if s.spared {
-		s.fail(now, n)
-		return
-	}
-	s.spared = true
-	s.lastError = text(n.err)
-	s.note(now, "ended: "+s.lastError+"; started again at once")
-	s.phase = opening
-	s.attempt(now, news{})
-}
-
 // closed is the end of a driver that was told to stop.
 func (s *State) closed(now time.Time, n news) {
 	why, byHand, served := s.why, s.byHand, !s.upSince.IsZero()
@@ -264,60 +267,26 @@ func (s *State) closed(now time.Time, n news) {
 	s.fail(now, news{err: why, tail: n.tail, denied: denied})
 }
 
-// prove forgets earlier failures of an upstream that has served long enough.
-func (s *State) prove(now time.Time) (proven bool) {
-	if s.upSince.IsZero() || now.Sub(s.upSince) < s.cfg.MinUptime {
-		return false
-	}
-	s.failures, s.deaths, s.spared = 0, 0, false
-	return true
-}
-
-// endService counts a service that was too short to prove anything.
-func (s *State) endService(now time.Time) {
-	if !s.prove(now) && !s.upSince.IsZero() {
-		s.deaths++
-	}
-}
-
-// fail counts a failed attempt and waits for the next.
-func (s *State) fail(now time.Time, n news) {
-	s.failures++
-	s.lastError, s.denied, s.lacking = text(n.err), n.denied, errors.Is(n.err, msg.ErrUnresolved)
-	if len(n.tail) > 0 {
-		s.tail = n.tail
-	}
-	next := ""
-	if s.cfg.MaxRestarts > 0 && s.failures >= s.cfg.MaxRestarts {
-		s.phase = givenUp
-		next = fmt.Sprintf("It was given up after %d attempts (maxRestarts); restart it with: broker restart %s", s.failures, s.cfg.Slot)
-	} else {
-		s.phase = waiting
-		wait := s.cfg.Schedule.wait(s.failures)
-		if s.denied {
-			wait = s.cfg.Schedule.Slow // asking again soon does not change the answer
-		}
-		s.nextTry = now.Add(wait)
-		next = fmt.Sprintf("Attempt %d failed, the next one is in %s", s.failures, wait)
-	}
-	s.note(now, fmt.Sprintf("attempt %d failed: %s", s.failures, s.lastError))
-	s.tell(s.registry, &msg.HolderFailed{Slot: s.cfg.Slot, Owner: s.self, Err: wire.UpstreamDown(s.cfg.Slot, s.lastError, next)})
-}
-
 // lose forgets the driver, and leaves the slot if it still holds it.
 func (s *State) lose(n news) {
-	s.leave()
+	s.leave(n)
 	s.driver, s.pid, s.upSince, s.check = nil, 0, time.Time{}, check{}
 	if len(n.tail) > 0 {
 		s.tail = n.tail
 	}
 }
 
-func (s *State) leave() {
-	if s.holding != nil {
-		s.tell(s.holding, &msg.ProviderGone{Gen: s.slotGen})
-		s.holding = nil
+// leave gives the slot back; its callers are told what happened.
+func (s *State) leave(n news) {
+	if s.holding == nil {
+		return
 	}
+	gone := &msg.ProviderGone{Gen: s.slotGen}
+	if n.err != nil {
+		gone.Why = wire.UpstreamLost(s.cfg.Slot, text(n.err))
+	}
+	s.tell(s.holding, gone)
+	s.holding = nil
 }
 
 // stopDriver ends a connection; why it is not wanted any more is the outcome of
@@ -326,6 +295,9 @@ func (s *State) stopDriver(now time.Time, n news) {
 	s.why, s.denied, s.byHand = n.err, n.denied, n.event == restart
 	if !s.byHand && n.event != halt {
 		s.endService(now)
+	}
+	if n.event != halt && s.startsAtOnce() {
+		s.tell(s.registry, &msg.HolderExpected{Slot: s.cfg.Slot, Owner: s.self})
 	}
 	if s.driver == nil {
 		s.effects = append(s.effects, Effect{Cancel: true})
@@ -339,17 +311,29 @@ func (s *State) stopOpened(time.Time, news) {
 	s.effects = append(s.effects, Effect{Driver: s.driver, Grace: s.cfg.Grace})
 }
 
+// startsAtOnce tells whether the end of the driver is followed by a start, and not
+// by a wait: calls that come meanwhile are held back.
+func (s *State) startsAtOnce() bool { return s.byHand || !s.upSince.IsZero() && !s.spared }
+
+// startAgain makes the attempt that follows a stop under way the operator's.
+func (s *State) startAgain(time.Time, news) {
+	s.byHand = true
+	s.tell(s.registry, &msg.HolderExpected{Slot: s.cfg.Slot, Owner: s.self})
+}
+
 func (s *State) leaveAndStop(now time.Time, n news) {
-	s.leave()
+	s.leave(n)
 	s.stopDriver(now, n)
 }
 
 // halt is the end.
 func (s *State) halt(_ time.Time, n news) {
 	s.lose(n)
+	s.nextTry = time.Time{}
 	s.tell(s.registry, &msg.DisownSlot{Slot: s.cfg.Slot, Owner: s.self})
 	if s.slot != nil {
 		s.tell(s.slot, &msg.LeaveSlot{Session: s.session})
+		s.slot = nil
 	}
 	for _, done := range s.haltDone {
 		s.effects = append(s.effects, Effect{Done: done})

@@ -68,6 +68,8 @@ func fault(f *wire.Frame) error {
 		return errors.New(wire.Excerpt(f.Raw(f.Error)))
 	case string(wire.Member(f.Raw(f.Result), "isError")) == "true":
 		return fmt.Errorf("the result says isError: %s", wire.Excerpt(f.Raw(f.Result)))
+	case !f.Result.Present():
+		return errors.New("its answer has neither a result nor an error")
 	}
 	return nil
 }
@@ -80,6 +82,9 @@ func (s *State) welcome(now time.Time, f *wire.Frame) {
 	s.check.toolless = wire.Member(capabilities, "tools") == nil
 }
 
+// busyWait is how long initialize waits for room in the queue of its own slot.
+const busyWait = time.Second
+
 // unanswered is a request that came to nothing. A full queue is no failure of the
 // upstream.
 func (s *State) unanswered(now time.Time, m *msg.CallFailed) {
@@ -88,6 +93,8 @@ func (s *State) unanswered(now time.Time, m *msg.CallFailed) {
 	}
 	s.check.call = 0
 	switch {
+	case s.phase == handshaking && m.Err.Busy:
+		s.check.next = now.Add(busyWait)
 	case s.phase == handshaking:
 		s.happen(now, news{event: rejected, err: errors.New(m.Err.Message)})
 	case s.phase == up && m.Err.Busy:
@@ -132,8 +139,8 @@ func (s *State) checked(now time.Time, err error) {
 }
 
 func (s *State) checkPassed(now time.Time, _ news) {
-	s.prove(now)
 	s.check.misses, s.check.passed, s.lastError = 0, true, ""
+	s.prove(now)
 	s.note(now, s.checkName()+" passed")
 }
 

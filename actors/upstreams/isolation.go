@@ -43,13 +43,16 @@ type private struct {
 	kind     msg.ClientKind
 	slot     *rt.Ref
 	upstream *rt.Ref
+	joined   bool // the slot has reported the session
 	info     msg.SlotInfo
 }
 
-// directory is the registry of a private slot: there is one slot in it.
+// directory is the registry of a private slot: there is one slot in it. The
+// session enters once the slot has its owner, so that no call of it is refused.
 type directory struct {
 	owner *rt.Ref // the isolator
 	p     *private
+	join  *msg.JoinSlot // of the session, until it has been passed on; of the upstream's goroutine
 }
 
 // Send implements msg.Ref.
@@ -57,7 +60,13 @@ func (d *directory) Send(message any) {
 	switch m := message.(type) {
 	case *msg.SlotChanged:
 		d.owner.Send(&privateChanged{d.p, m.Info})
-	case *msg.OwnSlot, *msg.JoinSlot, *msg.ClaimSlot, *msg.HolderExpected, *msg.HolderFailed, *msg.DisownSlot:
+	case *msg.HolderExpected:
+		d.p.slot.Send(m)
+		if d.join != nil {
+			d.p.slot.Send(d.join)
+			d.join = nil
+		}
+	case *msg.OwnSlot, *msg.JoinSlot, *msg.ClaimSlot, *msg.HolderFailed, *msg.DisownSlot:
 		d.p.slot.Send(message)
 	}
 }
@@ -129,13 +138,12 @@ func (i *isolator) join(c rt.Context, m *msg.JoinSlot) {
 	}
 	p := &private{session: m.Session, kind: m.Kind}
 	i.starts++
-	registry := &directory{i.self, p}
+	registry := &directory{owner: i.self, p: p, join: asCaller(m)}
 	s := slot.NewActor(i.sys, registry, i.cfg.Slot, i.slot)
 	slotKind := s.Kind()
 	p.slot = i.sys.Ref(i.sys.SpawnChild(c, &slotKind, s))
-	p.slot.Send(asCaller(m))
 	u := newActor(i.sys, registry, i.cfg, i.identity, i.nextSession())
-	p.upstream = i.sys.Ref(i.sys.SpawnChild(c, &rt.Kind{Name: "upstream", Crashed: u.crashed}, u))
+	p.upstream = i.sys.Ref(i.sys.SpawnChild(c, &rt.Kind{Name: "upstream", Overflow: refuse, Crashed: u.crashed}, u))
 	i.privates[m.Session] = p
 	i.tell()
 }
@@ -152,7 +160,8 @@ func asCaller(m *msg.JoinSlot) *msg.JoinSlot {
 // changed ends the pair of a session that has left.
 func (i *isolator) changed(c rt.Context, m *privateChanged) {
 	m.p.info = m.info
-	if m.info.Callers() > 0 || i.privates[m.p.session] != m.p {
+	m.p.joined = m.p.joined || m.info.Callers() > 0
+	if m.info.Callers() > 0 || !m.p.joined || i.privates[m.p.session] != m.p {
 		return
 	}
 	delete(i.privates, m.p.session)

@@ -23,8 +23,8 @@ type Set struct {
 // nextSession numbers its sessions, slots configures the slots of isolated
 // upstreams.
 func Start(sys *rt.System, registry msg.Ref, identity string, nextSession func() uint64, slots func(name string) slot.Config) *Set {
-	k := &keeper{sys: sys, registry: registry, identity: identity, nextSession: nextSession, slots: slots, kept: map[string]*kept{}, stopping: map[string]<-chan struct{}{}}
-	kind := rt.Kind{Name: "upstreams", Children: rt.DefaultRestart, Resume: true}
+	k := &keeper{sys: sys, registry: registry, identity: identity, nextSession: nextSession, slots: slots, kept: map[string]*kept{}, stopping: map[string]chan struct{}{}}
+	kind := rt.Kind{Name: "upstreams", Children: rt.DefaultRestart, Overflow: refuse, Crashed: refuse, Resume: true}
 	return &Set{sys, sys.Spawn(kind, k)}
 }
 
@@ -33,12 +33,16 @@ type Changes struct{ Added, Removed, Changed []string }
 
 // Apply makes the set that of list: upstreams that are not in it are stopped,
 // changed ones are stopped and started, new ones started; the others go on as if
-// nothing had happened. It returns once all that had to stop have stopped.
+// nothing had happened. It returns once all that had to stop have stopped, and
+// calls on those that start are held back and not refused.
 func (s *Set) Apply(ctx context.Context, list []Config) (Changes, error) {
 	reply := make(chan applied, 1)
 	s.sys.Send(s.pid, &apply{list, reply})
 	select {
-	case a := <-reply:
+	case a, ok := <-reply:
+		if !ok {
+			return Changes{}, fmt.Errorf("apply the upstreams: %w", rt.ErrStopped)
+		}
 		for _, through := range a.stopping {
 			select {
 			case <-through:
@@ -46,7 +50,8 @@ func (s *Set) Apply(ctx context.Context, list []Config) (Changes, error) {
 				return a.changes, fmt.Errorf("wait for upstreams to stop: %w", ctx.Err())
 			}
 		}
-		return a.changes, nil
+		_, err := s.Instances(ctx) // who answers has told the registry
+		return a.changes, err
 	case <-ctx.Done():
 		return Changes{}, fmt.Errorf("apply the upstreams: %w", ctx.Err())
 	}
@@ -64,6 +69,9 @@ func (s *Set) Instances(ctx context.Context) ([]msg.Instance, error) {
 	var all []msg.Instance
 	for _, slot := range slices.Sorted(maps.Keys(refs)) {
 		i, err := describe(ctx, refs[slot])
+		if errors.Is(err, ErrUnknown) {
+			continue // it has been stopped meanwhile
+		}
 		if err != nil {
 			return nil, fmt.Errorf("describe upstream %q: %w", slot, err)
 		}
@@ -99,9 +107,12 @@ func (s *Set) Restart(ctx context.Context, slot string) error {
 	return nil
 }
 
-// Stop ends all upstreams, in parallel.
+// Stop ends all upstreams, in parallel. Stopping twice is fine.
 func (s *Set) Stop(ctx context.Context) error {
 	_, err := s.Apply(ctx, nil)
+	if errors.Is(err, rt.ErrStopped) {
+		return nil
+	}
 	return errors.Join(err, s.sys.StopAndWait(context.WithoutCancel(ctx), s.pid))
 }
 
@@ -109,7 +120,10 @@ func (s *Set) refs(ctx context.Context) (map[string]msg.Ref, error) {
 	reply := make(chan map[string]msg.Ref, 1)
 	s.sys.Send(s.pid, &list{reply})
 	select {
-	case refs := <-reply:
+	case refs, ok := <-reply:
+		if !ok {
+			return nil, fmt.Errorf("list the upstreams: %w", rt.ErrStopped)
+		}
 		return refs, nil
 	case <-ctx.Done():
 		return nil, fmt.Errorf("list the upstreams: %w", ctx.Err())
@@ -152,7 +166,7 @@ type keeper struct {
 
 	wanted   map[string]Config
 	kept     map[string]*kept
-	stopping map[string]<-chan struct{} // the last incarnation of a slot is on its way out
+	stopping map[string]chan struct{} // the last incarnation of a slot is on its way out; closed once the next one has been started
 }
 
 type kept struct {
@@ -169,8 +183,10 @@ func (k *keeper) Receive(c rt.Context) {
 	case *apply:
 		m.reply <- k.apply(c, m.list)
 	case *stopped:
+		through := k.stopping[m.slot]
 		delete(k.stopping, m.slot)
 		k.start(c, m.slot)
+		close(through)
 	case *rt.Terminated:
 		k.terminated(c, m)
 	case *list:
@@ -217,7 +233,7 @@ func (k *keeper) apply(c rt.Context, list []Config) applied {
 func (k *keeper) halt(c rt.Context, slot string) {
 	self, done := c.Self(), make(chan struct{})
 	k.kept[slot].ref.Send(haltNow{done})
-	k.stopping[slot] = done
+	k.stopping[slot] = make(chan struct{})
 	delete(k.kept, slot)
 	k.sys.Go(func() {
 		<-done
@@ -243,10 +259,10 @@ func (k *keeper) spawn(c rt.Context, cfg Config) *rt.PID {
 		return k.sys.SpawnChild(c, &rt.Kind{Name: "isolator", Children: rt.DefaultRestart, Overflow: refuse, Crashed: refuse}, i)
 	}
 	a := newActor(k.sys, k.registry, cfg, k.identity, k.nextSession())
-	return k.sys.SpawnChild(c, &rt.Kind{Name: "upstream", Crashed: a.crashed}, a)
+	return k.sys.SpawnChild(c, &rt.Kind{Name: "upstream", Overflow: refuse, Crashed: a.crashed}, a)
 }
 
-// refuse answers what an isolator cannot take.
+// refuse answers what an actor cannot take.
 func refuse(message any) {
 	if m, ok := message.(rt.Undeliverable); ok {
 		m.Undelivered()
@@ -269,3 +285,9 @@ func (*apply) ControlMessage() {}
 
 // ControlMessage implements rt.Control.
 func (*stopped) ControlMessage() {}
+
+// Undelivered implements rt.Undeliverable.
+func (m *apply) Undelivered() { close(m.reply) }
+
+// Undelivered implements rt.Undeliverable.
+func (m *list) Undelivered() { close(m.reply) }

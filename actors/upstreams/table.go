@@ -88,6 +88,7 @@ var rules = []rule{
 
 	{closing, opened, closing, (*State).stopOpened},
 	{closing, ended, opening, (*State).closed},
+	{closing, restart, closing, (*State).startAgain},
 	{closing, halt, halting, nil},
 
 	{waiting, due, opening, (*State).attempt},
