@@ -17,6 +17,7 @@ import (
 	"mcpbroker/actors/registry"
 	"mcpbroker/actors/rt"
 	"mcpbroker/actors/slot"
+	"mcpbroker/actors/upstreams"
 	"mcpbroker/actors/wire"
 	"mcpbroker/config"
 	"mcpbroker/egress/sse"
@@ -25,7 +26,9 @@ import (
 	"mcpbroker/egress/wsclient"
 	"mcpbroker/ingress"
 	"mcpbroker/ingress/loopback"
+	"mcpbroker/ingress/remote"
 	"mcpbroker/ingress/socket"
+	children "mcpbroker/ingress/stdio"
 	"mcpbroker/provider"
 )
 
@@ -66,6 +69,10 @@ type running struct {
 	wsclients  *wsclient.Server
 	stdio      *stdio.Server
 
+	children  *children.Children
+	remotes   *remote.Dialer
+	upstreams *upstreams.Set
+
 	// The servers of the reserved slots, which the registry got with
 	// HoldReserved; nil when one is off.
 	aggregate     *rt.Ref
@@ -104,8 +111,12 @@ func (b *Broker) Start(ctx context.Context) error {
 	}
 	run := b.assemble(listener)
 	go b.serve(run)
-	if err := b.reserve(run); err != nil {
-		// Like the first of them, a broker without this slot serves all others.
+	b.serveAll(run) // before anybody could join it: hosts ask for it first
+	if _, err := run.upstreams.Apply(ctx, run.upstreamsOf(b.config, b.limit)); err != nil {
+		return errors.Join(err, run.stop(ctx))
+	}
+	if err := b.introspect(run); err != nil {
+		// A broker that cannot explain itself serves all other slots.
 		b.log.Error(fmt.Sprintf("[broker] embedded broker server failed to start: %v", err))
 	}
 	b.run = run
@@ -128,7 +139,7 @@ func (b *Broker) assemble(listener net.Listener) *running {
 	var ids, sessions atomic.Uint64
 	relays := func(name string) bool { return c.Relays(name) }
 	identity := b.identity()
-	reg := registry.Start(sys, registry.Config{MaxSlots: c.MaxSlots}, func(name string) slot.Config {
+	slots := func(name string) slot.Config {
 		return slot.Config{
 			RequestTimeout:    c.ProviderRequestTimeoutMs.Duration(),
 			HeartbeatInterval: c.ProviderHeartbeatIntervalMs.Duration(),
@@ -145,8 +156,9 @@ func (b *Broker) assemble(listener net.Listener) *running {
 			Identity: identity,
 			NextID:   func() uint64 { return ids.Add(1) },
 		}
-	})
-	limit := func(name string) int { return c.Slot(name).MaxMessageBytes }
+	}
+	reg := registry.Start(sys, registry.Config{MaxSlots: c.MaxSlots}, slots)
+	limit := b.limit
 	nextSession := func() uint64 { return sessions.Add(1) }
 	run := &running{
 		since: time.Now(), nextSession: nextSession,
@@ -188,8 +200,23 @@ func (b *Broker) assemble(listener net.Listener) *running {
 			Trace:       freshTrace,
 		}),
 	}
+	run.children = children.New(sys)
+	run.remotes = remote.New(sys, remote.Options{UserAgent: "mcpbroker/" + b.version})
+	run.upstreams = upstreams.Start(sys, reg, identity, nextSession, slots)
 	run.server = b.httpServer(run)
 	return run
+}
+
+func (b *Broker) limit(slot string) int { return b.config.Slot(slot).MaxMessageBytes }
+
+// serving returns what runs between Start and Stop.
+func (b *Broker) serving() (*running, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.state != started {
+		return nil, rt.ErrStopped
+	}
+	return b.run, nil
 }
 
 // identity is the clientInfo of an initialize of the broker's own.
@@ -235,6 +262,8 @@ func (b *Broker) Stop(ctx context.Context) error {
 const (
 	drainTimeout   = 5 * time.Second
 	goodbyeTimeout = 2 * time.Second
+
+	upstreamsTimeout = 10 * time.Second
 )
 
 func (run *running) stop(ctx context.Context) error {
@@ -252,6 +281,8 @@ func (run *running) stop(ctx context.Context) error {
 	defer cancel()
 	_ = run.sse.Stop(goodbye)
 	_ = run.wsclients.EndSessions(goodbye)
+	upstreams := make(chan error, 1)
+	go func() { upstreams <- run.stopUpstreams(context.WithoutCancel(ctx)) }()
 	var sockets sync.WaitGroup // who does not answer the close frame is cut
 	sockets.Go(func() { _ = run.wsclients.Stop(goodbye) })
 	sockets.Go(func() { _ = run.providers.Stop(goodbye) })
@@ -265,10 +296,18 @@ func (run *running) stop(ctx context.Context) error {
 		<-closed
 		errs = append(errs, run.server.Close())
 	}
+	errs = append(errs, <-upstreams)
 	errs = append(errs, run.unreserve(context.WithoutCancel(ctx)))
 	errs = append(errs, run.sys.StopAndWait(context.WithoutCancel(ctx), run.registry.PID()))
 	run.sys.Close()
 	return errors.Join(errs...)
+}
+
+// stopUpstreams ends all upstreams in parallel, each within its grace.
+func (run *running) stopUpstreams(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, upstreamsTimeout)
+	defer cancel()
+	return errors.Join(run.upstreams.Stop(ctx), run.children.Stop(ctx), run.remotes.Stop(ctx))
 }
 
 // Done delivers the error that ended the server while it was running.

@@ -18,16 +18,20 @@ import (
 	"mcpbroker/reserved/introspection"
 )
 
-// reserve starts the servers of the reserved slots: _all first, which hosts ask
-// for before any provider is there, and _broker last.
-func (b *Broker) reserve(run *running) error {
-	if !b.withoutAggregate {
-		run.aggregate = aggregate.Start(run.sys, run.registry, aggregate.Config{
-			Version: b.version, Resources: b.config.AggregateResources,
-			MaxSessions: b.config.MaxSessionsPerSlot, NextSession: run.nextSession, Trace: freshTrace,
-		})
-		run.registry.Send(&msg.HoldReserved{Slot: wire.SlotAggregate, Ref: run.aggregate})
+// serveAll starts the server of _all.
+func (b *Broker) serveAll(run *running) {
+	if b.withoutAggregate {
+		return
 	}
+	run.aggregate = aggregate.Start(run.sys, run.registry, aggregate.Config{
+		Version: b.version, Resources: b.config.AggregateResources,
+		MaxSessions: b.config.MaxSessionsPerSlot, NextSession: run.nextSession, Trace: freshTrace,
+	})
+	run.hold(wire.SlotAggregate, run.aggregate)
+}
+
+// introspect starts the server of _broker.
+func (b *Broker) introspect(run *running) error {
 	if b.withoutIntrospection {
 		return nil
 	}
@@ -39,8 +43,10 @@ func (b *Broker) reserve(run *running) error {
 		Diagnose: func(ctx context.Context, slots []msg.SlotInfo, slot string) []byte {
 			return diagnosis.Diagnose(b.facts(ctx, run, slots), slot).JSON()
 		},
+		Instances: run.upstreams.Instances, Restart: run.upstreams.Restart,
 		Locale: b.config.Locale, Grammars: b.grammars(),
 		MaxSessions:               b.config.MaxSessionsPerSlot,
+		MaxPending:                b.config.MaxPendingPerSlot,
 		MaxSubscriptionsPerClient: b.config.ResourceSubscriptions.MaxSubscriptionsPerClient,
 		MaxSubscriptionsPerSlot:   b.config.ResourceSubscriptions.MaxSubscriptionsPerSlot,
 		MaxURILength:              b.config.ResourceSubscriptions.MaxResourceURILength,
@@ -49,8 +55,30 @@ func (b *Broker) reserve(run *running) error {
 		return fmt.Errorf("start the slot %s: %w", wire.SlotBroker, err)
 	}
 	run.introspection = server
-	run.registry.Send(&msg.HoldReserved{Slot: wire.SlotBroker, Ref: server})
+	run.announceInstances(len(b.config.Upstreams()) > 0)
+	run.hold(wire.SlotBroker, server)
 	return nil
+}
+
+// announceInstances tells _broker whether there are upstreams to be asked about.
+func (run *running) announceInstances(have bool) {
+	if run.introspection != nil {
+		run.introspection.Send(&introspection.HaveInstances{Have: have})
+	}
+}
+
+// hold gives a server its slot and lists it as the server describes itself, so
+// that whoever asks right after the start is not told that it is away.
+func (run *running) hold(slot string, server *rt.Ref) {
+	run.registry.Send(&msg.HoldReserved{Slot: slot, Ref: server})
+	ctx, cancel := context.WithTimeout(context.Background(), readyPatience)
+	defer cancel()
+	reply := make(chan msg.SlotInfo, 1)
+	server.Send(&msg.DescribeSlot{Slot: slot, Reply: reply})
+	// A server that is silent reports itself later.
+	if info, err := receive(ctx, reply, "describe "+slot); err == nil {
+		run.registry.Send(&msg.SlotChanged{Info: info})
+	}
 }
 
 func (b *Broker) identify(run *running) introspection.Identity {
@@ -130,6 +158,9 @@ func (b *Broker) facts(ctx context.Context, run *running, slots []msg.SlotInfo) 
 			"Streamable HTTP": run.streamable.SlowReaders(), "legacy SSE": run.sse.SlowReaders(),
 			"WebSocket": run.wsclients.SlowReaders(), "stdio": run.stdio.SlowReaders(),
 		},
+	}
+	if instances, err := run.upstreams.Instances(ctx); err == nil {
+		facts.Instances = append([]msg.Instance{}, instances...)
 	}
 	for _, m := range c.WWW.Mounts {
 		facts.Pages.Mounts = append(facts.Pages.Mounts, m.URLPrefix)

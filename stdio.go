@@ -49,7 +49,7 @@ func (b *Broker) strayTarget(ctx context.Context, target string) string {
 		if s.Connected && s.Name == target {
 			return ""
 		}
-		if s.Connected {
+		if s.Connected && !wire.Reserved(s.Name) {
 			hosted = append(hosted, s.Name)
 		}
 	}

@@ -39,7 +39,7 @@ type jsonValue struct{ p *string }
 
 func (v *jsonValue) typ() string           { return "table" }
 func (v *jsonValue) String() string        { return *v.p }
-func (v *jsonValue) fromText(string) error { return fileOnly{}.fromText("") }
+func (v *jsonValue) fromText(string) error { return errFileOnly }
 func (v *jsonValue) check() error          { return nil }
 
 func (v *jsonValue) fromNode(n *node, _ string) []fault {
@@ -59,7 +59,7 @@ type anyMapValue struct{ p *map[string]any }
 
 func (v *anyMapValue) typ() string           { return "table" }
 func (v *anyMapValue) String() string        { return "" }
-func (v *anyMapValue) fromText(string) error { return fileOnly{}.fromText("") }
+func (v *anyMapValue) fromText(string) error { return errFileOnly }
 func (v *anyMapValue) check() error          { return nil }
 
 func (v *anyMapValue) fromNode(n *node, _ string) []fault {

@@ -228,18 +228,15 @@ func checkRemoteURL(s string) (string, error) {
 	return u.String(), nil
 }
 
-// fileOnly is a value that neither a variable nor a flag can set.
-type fileOnly struct{}
-
-func (fileOnly) fromText(string) error { return errors.New("can be set in a file only") }
-func (fileOnly) check() error          { return nil }
+// errFileOnly answers a variable or a flag for a value that only a file can set.
+var errFileOnly = errors.New("can be set in a file only")
 
 // listValue is a list of strings.
 type listValue struct{ p *[]string }
 
 func (v *listValue) typ() string           { return "list of strings" }
 func (v *listValue) String() string        { return strings.Join(*v.p, " ") }
-func (v *listValue) fromText(string) error { return fileOnly{}.fromText("") }
+func (v *listValue) fromText(string) error { return errFileOnly }
 func (v *listValue) check() error          { return nil }
 
 func (v *listValue) fromNode(n *node, _ string) []fault {
@@ -271,7 +268,7 @@ type mapValue struct{ p *map[string]string }
 
 func (v *mapValue) typ() string           { return "table of strings" }
 func (v *mapValue) String() string        { return strings.Join(sortedNames(*v.p), " ") }
-func (v *mapValue) fromText(string) error { return fileOnly{}.fromText("") }
+func (v *mapValue) fromText(string) error { return errFileOnly }
 func (v *mapValue) check() error          { return nil }
 
 func (v *mapValue) fromNode(n *node, _ string) []fault {
@@ -298,7 +295,7 @@ type inheritValue struct{ p *Inherit }
 
 func (v *inheritValue) typ() string           { return "true, false or a list of names" }
 func (v *inheritValue) String() string        { return strings.Join(v.p.Names, " ") }
-func (v *inheritValue) fromText(string) error { return fileOnly{}.fromText("") }
+func (v *inheritValue) fromText(string) error { return errFileOnly }
 func (v *inheritValue) check() error          { return nil }
 
 func (v *inheritValue) fromNode(n *node, _ string) []fault {

@@ -30,13 +30,17 @@ var imports = map[string][]string{
 	"actors/registry": with(onRT, "actors/slot"),
 	"actors/slot":     onRT,
 
-	"actors/upstreams": onRT,
+	// Sessions of an isolated upstream have a slot of their own each.
+	"actors/upstreams": with(onRT, "actors/slot"),
 
 	// The provider side. ingress/wsconn is the leaf it shares with egress.
 	"ingress":          with(onRT, "ingress/socket", "ingress/wsconn"),
 	"ingress/wsconn":   onMsg,
 	"ingress/socket":   with(onRT, "ingress/wsconn"),
 	"ingress/loopback": with(onRT, "ingress/wsconn"),
+	"ingress/stdio":    onRT,
+	"ingress/remote":   with(onRT, "ingress/wsconn"),
+	"ingress/bundle":   nil, // which the command line uses alone, too
 
 	// The client side knows neither ingress nor the actors behind the registry.
 	"egress":             onRT,
@@ -60,12 +64,17 @@ var imports = map[string][]string{
 	"config":   nil,
 	"provider": nil,
 
+	// The device library is C; its tests are Go.
+	"firmware":              nil,
+	"firmware/firmwaretest": nil,
+
 	// The root wires everything together; config reaches it and cmd only, and
 	// the harness that stands in for cmd in tests.
 	".": with(onRT, "actors/registry", "actors/slot", "config", "provider", "ingress", "ingress/socket",
 		"ingress/loopback", "egress", "egress/streamable", "egress/sse", "egress/wsclient", "egress/stdio", "egress/static",
+		"actors/upstreams", "ingress/stdio", "ingress/remote", "ingress/bundle",
 		"reserved/aggregate", "reserved/diagnosis", "reserved/guide", "reserved/introspection"),
-	"cmd/broker": {".", "config", "egress/bridge", "provider", "scenarios"},
+	"cmd/broker": {".", "actors/wire", "config", "egress/bridge", "ingress/bundle", "provider", "scenarios"},
 	"brokertest": {".", "actors/msg", "actors/wire", "provider"},
 	// Scenarios look at a broker from outside; actors/msg describes its slots.
 	"scenarios":       {".", "actors/msg", "provider"},
@@ -112,7 +121,7 @@ var shells = map[string][]string{
 
 	"reserved/introspection": {"actor.go", "gather.go"},
 	"reserved/aggregate":     {"actor.go", "memberref.go"},
-	"actors/upstreams":       {"actor.go", "set.go"},
+	"actors/upstreams":       {"actor.go", "set.go", "isolation.go"},
 }
 
 // coreFiles are pure files of packages that are not.

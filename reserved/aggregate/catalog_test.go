@@ -318,10 +318,17 @@ func TestLargeCatalogIsFast(t *testing.T) {
 	if took := time.Since(start); err != nil || took > time.Second {
 		t.Errorf("the first list took %s, %v", took, err)
 	}
-	start = time.Now()
-	later, err := h.ask("")
-	if took := time.Since(start); err != nil || took > 200*time.Millisecond {
-		t.Errorf("a later list took %s, %v", took, err)
+	var later []byte
+	fastest := time.Hour
+	for range 5 { // others may use the machine, too
+		start = time.Now()
+		if later, err = h.ask(""); err != nil {
+			t.Fatal(err)
+		}
+		fastest = min(fastest, time.Since(start))
+	}
+	if fastest > 200*time.Millisecond {
+		t.Errorf("a later list took %s", fastest)
 	}
 	if string(first) != string(later) {
 		t.Error("two lists of one catalog differ")

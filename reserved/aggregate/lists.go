@@ -164,6 +164,10 @@ func (s *State) answered(m *member, frame []byte) {
 // own.
 func (s *State) unanswered(m *member, err *wire.Error) {
 	set(s, &m.request, 0)
+	if !m.joined && err.Message == wire.Disconnected(m.slot).Message {
+		s.leave(m, disconnected) // the registry says who comes next
+		return
+	}
 	if m.fetch == nil {
 		s.handshakeFailed(m, "initialize failed: "+shorten(err.Message), true)
 		return

@@ -77,7 +77,7 @@ func (s *State) observed(info *msg.SlotInfo) {
 		return
 	}
 	m := s.members[info.Name]
-	always := info.Name == wire.SlotBroker
+	always := info.Name == wire.SlotBroker && info.Connected
 	known := m != nil && (always || m.gen == info.Gen && m.attached.Equal(info.ConnectedSince))
 	switch asks := always || info.Connected && info.Aggregate; {
 	case asks && known && m.reason != disconnected:

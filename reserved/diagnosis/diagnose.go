@@ -51,10 +51,11 @@ func Diagnose(f Facts, slot string) Report {
 func rules() []func(*diagnosis) []Problem {
 	return []func(*diagnosis) []Problem{
 		notStarted, portBoundWide, takeoverDowngraded,
-		pathMismatch, notResponding, slowProvider, queueNearBound, restartLoop, failedSlot,
+		secretMissing, authRefused, crashLoop, gaveUp, upstreamFailed, unhealthy,
+		pathMismatch, notResponding, upstreamNotResponding, slowProvider, queueNearBound, restartLoop, failedSlot,
 		neverConnected, noProviders,
 		aggregateDisabled, aggregateEmpty, aggregateMissingLive, aggregateMissingMember, aggregateIncomplete,
-		bridgeTarget, ownPagesBlocked, abandonedSessions, slowReaders,
+		bridgeTarget, ownPagesBlocked, liveOnly, abandonedSessions, slowReaders,
 	}
 }
 

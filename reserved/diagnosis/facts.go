@@ -19,6 +19,8 @@ type Facts struct {
 	Broker Broker
 	Slots  []Slot // all of them, in the order they were created
 
+	Instances []msg.Instance // the upstreams, by slot; nil: unknown
+
 	Aggregate *Aggregate // nil: unknown
 	Bridge    *Bridge    // nil: unknown
 	Pages     *Pages     // nil: unknown

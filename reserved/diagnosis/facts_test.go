@@ -25,6 +25,7 @@ func healthy() *Facts {
 				Gen: 1, SessionCount: 1, MaxPending: 1024, Answered: true, Attached: [msg.FlapCount]time.Time{ago(30 * time.Minute)},
 			}},
 		},
+		Instances: []msg.Instance{},
 		Aggregate: &Aggregate{Enabled: true, Members: []Member{
 			{Slot: "_broker", Joined: true, Since: ago(time.Hour)}, {Slot: "pump-1", Joined: true, Since: ago(30 * time.Minute)},
 		}},

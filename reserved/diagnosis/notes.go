@@ -5,6 +5,9 @@ import "mcpbroker/actors/wire"
 // skipped names the checks whose facts are missing (spec 03 2.5.2).
 func (d *diagnosis) skipped() []Skipped {
 	list := []Skipped{}
+	if d.Instances == nil {
+		list = append(list, Skipped{"upstream-failed", "How the upstreams are is not known here, nor are the other checks of them made. Run 'broker get instances'; if that fails, read the broker's log for lines with the word upstream."})
+	}
 	if d.Facts.Aggregate == nil {
 		list = append(list, Skipped{"aggregate-empty", "The members of _all are not known here. List the tools of _all: names other than _broker-* belong to members."})
 	}

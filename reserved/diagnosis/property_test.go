@@ -79,7 +79,7 @@ func randomFacts(r *rand.Rand) Facts {
 	}
 	for range r.IntN(6) {
 		s := Slot{Reserved: r.IntN(4) == 0, SlotInfo: msg.SlotInfo{
-			Name: name(), Transport: pick(r, msg.Dedicated, msg.Multiplexed, msg.Loopback, msg.NoProvider, ""),
+			Name: name(), Transport: pick(r, msg.Dedicated, msg.Multiplexed, msg.Loopback, msg.Upstream, msg.NoProvider, ""),
 			Connected: r.IntN(3) > 0, Aggregate: r.IntN(2) == 0, ConnectedSince: moment(), Answered: r.IntN(2) == 0,
 			ClientCount: number(), SessionCount: number(), OtherCount: number(), PendingCount: number(), MaxPending: number(),
 			OldestPending: moment(), Restarts: number(),
@@ -88,6 +88,15 @@ func randomFacts(r *rand.Rand) Facts {
 			s.Attached[i] = moment()
 		}
 		f.Slots = append(f.Slots, s)
+	}
+	for range r.IntN(4) {
+		f.Instances = append(f.Instances, msg.Instance{
+			Slot: name(), Kind: pick(r, "stdio", "sse", ""), Target: name(), Check: pick(r, "", "tools/list", "ping", "a b"), Error: name(),
+			Verdict: pick(r, msg.Starting, msg.Live, msg.Healthy, msg.Degraded, msg.Unhealthy, msg.Failed, msg.Halted, ""),
+			Since:   moment(), LastAttempt: moment(), NextRetry: moment(), Restarts: number(), Attempt: number(),
+			Isolated: r.IntN(4) == 0, Unresolved: r.IntN(2) == 0, Denied: r.IntN(2) == 0, GaveUp: r.IntN(2) == 0, CrashLoop: r.IntN(2) == 0,
+			Tail: pick(r, nil, []string{"", name()}),
+		})
 	}
 	if r.IntN(3) > 0 {
 		f.Aggregate = &Aggregate{Enabled: r.IntN(3) > 0}

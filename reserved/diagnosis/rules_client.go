@@ -12,9 +12,9 @@ import (
 // Rules about those who call.
 
 // bridgeTarget: a host that is pinned to a provider's slot starts only after
-// that provider.
+// that provider. An upstream is there from the start, calls wait for it.
 func bridgeTarget(d *diagnosis) []Problem {
-	if d.Bridge == nil || d.Bridge.Target == "" || wire.Reserved(d.Bridge.Target) || !d.about(d.Bridge.Target) {
+	if d.Bridge == nil || d.Bridge.Target == "" || wire.Reserved(d.Bridge.Target) || d.managed(d.Bridge.Target) || !d.about(d.Bridge.Target) {
 		return nil
 	}
 	target := d.Bridge.Target

@@ -122,11 +122,11 @@ func queueNearBound(d *diagnosis) (found []Problem) {
 // loop, and for how long the loop is spoken of.
 const flapWindow = time.Minute
 
-// restartLoop: a provider that keeps coming back.
+// restartLoop: a provider that keeps coming back; of an upstream crashLoop speaks.
 func restartLoop(d *diagnosis) (found []Problem) {
 	for s := range d.inScope {
 		oldest := s.Attached[len(s.Attached)-1]
-		if oldest.IsZero() || d.ageMs(oldest) > flapWindow.Milliseconds() {
+		if oldest.IsZero() || d.ageMs(oldest) > flapWindow.Milliseconds() || d.managed(s.Name) {
 			continue
 		}
 		found = append(found, Problem{
@@ -161,10 +161,11 @@ func failedSlot(d *diagnosis) (found []Problem) {
 	return found
 }
 
-// neverConnected: a slot that nobody serves.
+// neverConnected: a slot that nobody serves. That of an upstream has rules of its
+// own.
 func neverConnected(d *diagnosis) (found []Problem) {
 	for s := range d.inScope {
-		if s.Reserved || s.Connected || transport(s) != msg.NoProvider {
+		if s.Reserved || s.Connected || transport(s) != msg.NoProvider || d.managed(s.Name) {
 			continue
 		}
 		severity, waiting := Info, "Nobody is waiting for it."
@@ -231,7 +232,7 @@ func noProviders(d *diagnosis) []Problem {
 		Symptom:  "No provider is connected: only the broker's own slots answer.",
 		Evidence: Evidence{{"knownSlots", known[:min(len(known), maxPerRule)]}, {"providerSlots", slots}},
 		Fix: fmt.Sprintf("Start a provider. It connects to %s/<slot> with plain JSON-RPC frames (DirectTransport, provider.NewDirect), or to %s with envelopes (MultiplexTransport, provider.NewTunnel). "+
-			"Do not use %s/<slot>: it makes the provider a client. To try the broker without a provider of your own, start it with 'broker run --demo'. "+
+			"Do not use %s/<slot>: it makes the provider a client. Or let the broker start or dial one: broker.toml has [[stdioUpstreams]], [[mcpServers]] and [[mcpbBundles]] for that. To try the broker without a provider of your own, start it with 'broker run --demo'. "+
 			"The resource broker://guide/publish-provider has complete examples.", d.ws()+d.Broker.Paths.Provider, d.providersURL(), d.providersURL()),
 	}}
 }

@@ -66,6 +66,7 @@ func (d *diagnosis) optIn(slot string) string {
 		"Go: the option provider.WithAggregate(true), on every transport, loopback included. "+
 		"By hand on a dedicated socket, send the frame {\"jsonrpc\":\"2.0\",\"method\":\"notifications/register\",\"params\":{\"aggregate\":true}}; "+
 		"on the shared socket, send {\"provider\":%s,\"payload\":{\"jsonrpc\":\"2.0\",\"method\":\"notifications/register\",\"params\":{\"aggregate\":true}}}. "+
+		"A provider that the broker itself starts or dials: aggregate = true in its entry in broker.toml; "+takenOver+". "+
 		"Install the message handler before connecting, since the broker sends initialize at once. Then list the tools at %s.",
 		quote(d.providerURL(slot)), quote(slot), quote(d.providersURL()), quote(slot), d.mcpURL(wire.SlotAggregate))
 }

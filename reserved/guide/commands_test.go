@@ -35,7 +35,7 @@ func TestCommandsExist(t *testing.T) {
 			}
 		}
 	}
-	for _, command := range []string{"status", "get", "describe", "diagnose", "guide", "call", "tools", "watch", "doctor", "run", "check", "bridge", "scenario"} {
+	for _, command := range []string{"status", "get", "describe", "logs", "restart", "diagnose", "guide", "call", "tools", "watch", "doctor", "run", "check", "bridge", "scenario"} {
 		if !mentioned[command] {
 			t.Errorf("no page mentions 'broker %s'", command)
 		}

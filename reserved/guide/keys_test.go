@@ -52,6 +52,12 @@ func TestKeysExist(t *testing.T) {
 		}
 		name, assigns := m[1], m[2] != ""
 		isKey := assigns || strings.ContainsAny(name, ".ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+		if list := upstreamWith(name); list != "" && !known[name] {
+			if assigns {
+				parse(t, s, upstreams[list]+s.text)
+			}
+			continue
+		}
 		if isKey && !known[name] && !ofSlot[name] {
 			t.Errorf("%s: there is no key %s", s.page, name)
 		}
@@ -62,6 +68,24 @@ func TestKeysExist(t *testing.T) {
 			parse(t, s, "[slots.\"x\"]\n"+s.text)
 		}
 	}
+}
+
+// upstreams are the shortest entries of each list.
+var upstreams = map[string]string{
+	"stdioUpstreams": "[[stdioUpstreams]]\nname = 'x'\ncommand = 'x'\n",
+	"mcpServers":     "[[mcpServers]]\nname = 'x'\nurl = 'https://x/'\n",
+	"mcpbBundles":    "[[mcpbBundles]]\nname = 'x'\npath = 'x'\npublicKey = 'x'\n",
+}
+
+// upstreamWith returns a list whose entries take the key, if only of another type.
+func upstreamWith(key string) string {
+	for list, entry := range upstreams {
+		_, err := config.Parse("page.toml", []byte(entry+key+" = inf\n"))
+		if err != nil && !strings.Contains(err.Error(), "unknown key") {
+			return list
+		}
+	}
+	return ""
 }
 
 // Every TOML block is a valid configuration.

@@ -106,6 +106,8 @@ func TestJSONIsValid(t *testing.T) {
 // Every text of the broker that a page quotes is what the broker says.
 func TestQuotedTexts(t *testing.T) {
 	texts := []string{
+		wire.UpstreamDown("files", "it exited with code 1", "Attempt 1 failed, the next one is in 30s").Message,
+		wire.ManagedSlot("files").Message, wire.ManagedSlot("pump-1").Message,
 		wire.NotConnected("pump-1").Message, wire.Disconnected("pump-1").Message, wire.NoAnswer("pump-1", time.Minute).Message,
 		wire.NoLongerConnected("pump-1").Message, wire.UnknownAggregated("tool", "x").Message,
 		wire.SlotBusy("pump-1", "maxPendingPerSlot", 1024).Message, wire.SessionBusy(64).Message,

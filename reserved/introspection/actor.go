@@ -30,6 +30,13 @@ type Config struct {
 	// "", the whole broker. It runs beside the actor and may wait, until ctx ends.
 	Diagnose func(ctx context.Context, slots []msg.SlotInfo, slot string) (report []byte)
 
+	// Instances describes the upstreams of the broker, by slot; Restart makes the
+	// connection of one again and does not wait for what comes of it. Both run
+	// beside the actor, until ctx ends. Nil: the broker keeps no upstreams. What
+	// they serve is offered from a HaveInstances on.
+	Instances func(ctx context.Context) ([]msg.Instance, error)
+	Restart   func(ctx context.Context, slot string) error
+
 	Locale   string // of the wording, as in "fr" or "fr-CA"; "" is English
 	Grammars string // directory of wording files that go before the packaged ones; "" for none
 
@@ -46,12 +53,14 @@ var packaged embed.FS
 // Actor is the shell around a State. It is never restarted: a message whose
 // handling fails changes nothing.
 type Actor struct {
-	sys      *rt.System
-	registry msg.Ref
-	diagnose func(ctx context.Context, slots []msg.SlotInfo, slot string) []byte
-	clock    func() time.Time
-	state    *State
-	self     msg.Ref
+	sys       *rt.System
+	registry  msg.Ref
+	diagnose  func(ctx context.Context, slots []msg.SlotInfo, slot string) []byte
+	instances func(ctx context.Context) ([]msg.Instance, error)
+	restart   func(ctx context.Context, slot string) error
+	clock     func() time.Time
+	state     *State
+	self      msg.Ref
 
 	ctx    context.Context // of the questions to other slots
 	cancel context.CancelFunc
@@ -66,8 +75,8 @@ func Start(sys *rt.System, registry msg.Ref, cfg Config) (*rt.Ref, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Actor{sys: sys, registry: registry, diagnose: cfg.Diagnose, clock: time.Now, state: newState(settings{
-		identity: cfg.Identity, aggregate: cfg.Aggregate, guide: cfg.Guide, topics: cfg.Topics, wordings: texts,
+	a := &Actor{sys: sys, registry: registry, diagnose: cfg.Diagnose, instances: cfg.Instances, restart: cfg.Restart, clock: time.Now, state: newState(settings{
+		identity: cfg.Identity, aggregate: cfg.Aggregate, instances: cfg.Instances != nil && cfg.Restart != nil, guide: cfg.Guide, topics: cfg.Topics, wordings: texts,
 		maxSessions: cfg.MaxSessions, maxPending: cfg.MaxPending, maxSubsPerClient: cfg.MaxSubscriptionsPerClient,
 		maxSubsPerSlot: cfg.MaxSubscriptionsPerSlot, maxURIs: cfg.MaxURILength,
 	}, registry)}
@@ -167,7 +176,7 @@ func (a *Actor) crashed(message any) {
 		m.Client.Send(&msg.CallFailed{Call: m.Call, Err: wire.Crashed(Slot)})
 	case *msg.JoinSlot:
 		m.Client.Send(&msg.JoinRefused{Err: wire.Crashed(Slot)})
-	case *msg.LeaveSlot, *msg.CallerLeft, *roundDone, *msg.SlotObserved, *msg.SlotForgotten, flushDue:
+	case *msg.LeaveSlot, *msg.CallerLeft, *roundDone, *msg.SlotObserved, *msg.SlotForgotten, *HaveInstances, flushDue:
 		a.self.Send(&retry{message: m, times: 1})
 	case *retry:
 		if m.times < maxRetries {

@@ -189,7 +189,10 @@ func TestCrashOfOneCall(t *testing.T) {
 func TestCrashOnEachMessage(t *testing.T) {
 	var mu sync.Mutex
 	failing := ""
-	r := start(t, Config{}, func(_ *rt.PID, message any) {
+	r := start(t, Config{
+		Instances: func(context.Context) ([]msg.Instance, error) { return nil, nil },
+		Restart:   func(context.Context, string) error { return nil },
+	}, func(_ *rt.PID, message any) {
 		mu.Lock()
 		defer mu.Unlock()
 		if failing != "" && strings.HasSuffix(typeName(message), failing) {
@@ -233,6 +236,13 @@ func TestCrashOnEachMessage(t *testing.T) {
 		}
 		if got := text(r.client.next()); !strings.HasPrefix(got, "note ") {
 			t.Errorf("%s that fails: %s", name, got)
+		}
+	}
+	fail("HaveInstances")
+	r.ref.Send(&HaveInstances{true})
+	for _, list := range []string{"tools", "resources"} {
+		if got := text(r.client.next()); !strings.Contains(got, "notifications/"+list+"/list_changed") {
+			t.Errorf("HaveInstances that fails: %s", got)
 		}
 	}
 	fail("ClientNote")

@@ -23,11 +23,11 @@ func (s *State) clientCall(now time.Time, m *msg.ClientCall) {
 	case mcp.Ping:
 		s.reply(m, empty)
 	case "tools/list":
-		s.reply(m, s.listsOf(from).tools)
+		s.reply(m, s.catalog(from).tools)
 	case "resources/list":
-		s.reply(m, s.listsOf(from).resources)
+		s.reply(m, s.catalog(from).resources)
 	case "resources/templates/list":
-		s.reply(m, s.listsOf(from).templates)
+		s.reply(m, s.catalog(from).templates)
 	case mcp.ToolsCall:
 		s.toolsCall(now, m)
 	case "resources/read":
@@ -41,13 +41,17 @@ func (s *State) clientCall(now time.Time, m *msg.ClientCall) {
 
 var empty = []byte("{}")
 
-// listsOf is what a session is shown. One that sent no initialize is served as an
+// catalog is what a session is shown. One that sent no initialize is served as an
 // unknown client.
-func (s *State) listsOf(from *member) *lists {
-	if from.Data.lists != nil {
-		return from.Data.lists
+func (s *State) catalog(from *member) *catalog {
+	worded := from.Data.lists
+	if worded == nil {
+		worded = s.cfg.wordings.lists("", "", s.cfg.topics)
 	}
-	return s.cfg.wordings.lists("", "", s.cfg.topics)
+	if s.upstreams {
+		return &worded.full
+	}
+	return &worded.plain
 }
 
 type capability struct {

@@ -40,6 +40,7 @@ type Topic struct{ Topic, Title, Summary string }
 type settings struct {
 	identity  Identity
 	aggregate bool
+	instances bool // what asks upstreams can be served
 	guide     func(topic string) (string, bool)
 	topics    []Topic
 	wordings  *wordings
@@ -68,6 +69,8 @@ type State struct {
 
 	sessions *roster.Roster[client]
 	callers  int // sessions that are not the broker's own
+
+	upstreams bool // the broker keeps some
 
 	pending map[callKey]*question
 	waiting []*question // for the next look at all slots; nil when none does
@@ -143,6 +146,8 @@ func (s *State) Step(now time.Time, message any) []Effect {
 		s.forgotten(m)
 	case flushDue:
 		s.flush()
+	case *HaveInstances:
+		s.haveInstances(m)
 	case begun:
 		s.since = now
 		s.tell(s.registry, &msg.WatchSlots{Watcher: s.self})

@@ -24,8 +24,12 @@ func (a *Actor) look(r *round) {
 	}
 	defer a.self.Send(done)
 	defer a.recovered()
-	if r.all {
+	switch {
+	case r.all:
 		a.lookAtAll(r, done.answers)
+		return
+	case r.questions[0].kind.ofUpstreams():
+		done.answers[0] = a.aboutInstances(r.questions[0])
 		return
 	}
 	info, err := a.lookAtOne(r.slot)
@@ -112,6 +116,82 @@ func (a *Actor) answer(q *question, infos []msg.SlotInfo, to *any) {
 		report = a.diagnose(ctx, infos, q.slot)
 	}
 	*to = q.object(report)
+}
+
+// aboutInstances answers a question that is put to upstreams. It runs beside the
+// actor.
+func (a *Actor) aboutInstances(q *question) any {
+	all, err := a.surveyInstances()
+	if err != nil {
+		return q.fail(wire.NoInventory(patience))
+	}
+	if q.kind == askInstances {
+		list := instanceList{len(all), make([]instanceInfo, len(all))}
+		for i := range all {
+			list.Instances[i] = describeInstance(a.clock(), &all[i])
+		}
+		return q.object(encode(list))
+	}
+	found := findInstance(all, q.slot)
+	switch {
+	case found == nil && q.uri != "":
+		return q.fail(wire.ResourceNotFound(q.uri))
+	case found == nil:
+		return q.reply(textResult(fmt.Sprintf("Unknown instance: %s. Call instances_list to see the names there are; they are case-sensitive.", quote(q.slot)), true))
+	case q.kind == askRestart:
+		return a.restartInstance(q)
+	}
+	return q.object(encode(instanceDetails(a.clock(), found)))
+}
+
+func (a *Actor) surveyInstances() ([]msg.Instance, error) {
+	ctx, cancel := context.WithTimeout(a.ctx, patience)
+	defer cancel()
+	return a.instances(ctx)
+}
+
+// restartInstance asks for a restart and waits for what comes of it.
+func (a *Actor) restartInstance(q *question) any {
+	ctx, cancel := context.WithTimeout(a.ctx, restartPatience)
+	defer cancel()
+	asked := a.clock()
+	if err := a.restart(ctx, q.slot); err != nil {
+		return q.reply(textResult(fmt.Sprintf("The restart of %s could not be asked for: %v.", quote(q.slot), err), true))
+	}
+	result, seen := a.follow(ctx, q.slot, asked)
+	if seen == nil {
+		return q.reply(textResult(fmt.Sprintf("The restart of %s was asked for, but the upstream is gone: it was taken out of the configuration, or the broker stops.", quote(q.slot)), true))
+	}
+	now := a.clock()
+	object := encode(restartInfo{
+		Name: q.slot, Outcome: result, Message: tellOutcome(now, result, seen), WaitedMs: now.Sub(asked).Milliseconds(),
+		Instance: instanceDetails(now, seen),
+	})
+	return q.reply(objectResult(object, result == outcomeFailed))
+}
+
+// follow looks at an upstream until its restart is decided or ctx ends. The
+// upstream is as it was last seen, nil if there is none any more.
+func (a *Actor) follow(ctx context.Context, slot string, asked time.Time) (outcome, *msg.Instance) {
+	look := time.NewTimer(0)
+	defer look.Stop()
+	var seen *msg.Instance
+	for {
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return outcomePending, seen
+		}
+		if all, err := a.surveyInstances(); err == nil {
+			if seen = findInstance(all, slot); seen == nil {
+				return outcomePending, nil
+			}
+			if result := judgeRestart(seen, asked); result != outcomePending {
+				return result, seen
+			}
+		}
+		look.Reset(restartLook)
+	}
 }
 
 func contains(infos []msg.SlotInfo, slot string) bool {

@@ -8,10 +8,12 @@ import (
 
 // lists are the results of the list methods for one choice of wording.
 type lists struct {
-	tools, resources, templates []byte
-	grammar                     string // the most specific key that exists
-	title, instructions         string
+	plain, full         catalog // full: of a broker that keeps upstreams
+	grammar             string  // the most specific key that exists
+	title, instructions string
 }
+
+type catalog struct{ tools, resources, templates []byte }
 
 // lists returns what a client is shown. They are rendered once for each chain of
 // keys that exist, so their number is bounded by that of the files.
@@ -27,7 +29,7 @@ func (w *wordings) lists(client, version string, topics []Topic) *lists {
 	}
 	server := c.server()
 	rendered := &lists{
-		tools: toolsList(c, topics), resources: resourcesList(c, topics), templates: templatesList(c),
+		plain: c.catalog(topics, false), full: c.catalog(topics, true),
 		title: server.Title, instructions: server.Instructions,
 	}
 	if len(keys) > 0 {
@@ -35,6 +37,10 @@ func (w *wordings) lists(client, version string, topics []Topic) *lists {
 	}
 	w.cache[id] = rendered
 	return rendered
+}
+
+func (c cascade) catalog(topics []Topic, upstreams bool) catalog {
+	return catalog{toolsList(c, topics, upstreams), resourcesList(c, topics, upstreams), templatesList(c, upstreams)}
 }
 
 type listedTool struct {
@@ -58,7 +64,7 @@ type property struct {
 	Description string   `json:"description"`
 }
 
-// annotations let a host call these tools without asking its user.
+// annotations let a host call the tools that only read without asking its user.
 type annotations struct {
 	ReadOnly  bool `json:"readOnlyHint"`
 	OpenWorld bool `json:"openWorldHint"`
@@ -73,15 +79,18 @@ type listedItem struct {
 	Description string `json:"description"`
 }
 
-func toolsList(c cascade, topics []Topic) []byte {
+func toolsList(c cascade, topics []Topic, upstreams bool) []byte {
 	var list struct {
 		Tools []listedTool `json:"tools"`
 	}
 	for i := range tools {
 		t, text := &tools[i], c.tool(tools[i].name)
+		if t.upstreams && !upstreams {
+			continue
+		}
 		list.Tools = append(list.Tools, listedTool{
 			Name: t.name, Title: text.Title, Description: text.Description,
-			InputSchema: t.schema(text, topics), Annotations: annotations{ReadOnly: true},
+			InputSchema: t.schema(text, topics), Annotations: annotations{ReadOnly: !t.acts},
 		})
 	}
 	return encode(list)
@@ -107,7 +116,7 @@ func (t *tool) schema(text toolWords, topics []Topic) schema {
 
 // resourcesList lists the pages of the guide under their own titles where no
 // wording has others.
-func resourcesList(c cascade, topics []Topic) []byte {
+func resourcesList(c cascade, topics []Topic, upstreams bool) []byte {
 	var list struct {
 		Resources []listedItem `json:"resources"`
 	}
@@ -120,22 +129,30 @@ func resourcesList(c cascade, topics []Topic) []byte {
 	}
 	add(uriInfo, mimeJSON, Topic{})
 	add(uriProviders, mimeJSON, Topic{})
+	if upstreams {
+		add(uriInstances, mimeJSON, Topic{})
+	}
 	for _, topic := range topics {
 		add(prefixGuide+topic.Topic, mimeMarkdown, topic)
 	}
 	return encode(list)
 }
 
-func templatesList(c cascade) []byte {
+func templatesList(c cascade, upstreams bool) []byte {
 	var list struct {
 		Templates []listedItem `json:"resourceTemplates"`
 	}
-	for _, t := range []struct{ uri, mime string }{{templateProvider, mimeJSON}, {templateGuide, mimeMarkdown}} {
-		text := c.template(t.uri)
+	add := func(uri, mime string) {
+		text := c.template(uri)
 		list.Templates = append(list.Templates, listedItem{
-			Template: t.uri, Name: text.Name, Title: text.Title, MimeType: t.mime, Description: text.Description,
+			Template: uri, Name: text.Name, Title: text.Title, MimeType: mime, Description: text.Description,
 		})
 	}
+	add(templateProvider, mimeJSON)
+	if upstreams {
+		add(templateInstance, mimeJSON)
+	}
+	add(templateGuide, mimeMarkdown)
 	return encode(list)
 }
 
@@ -155,12 +172,12 @@ func (w *wordings) complete() error {
 			return fmt.Errorf("the wording %s lacks a description of the argument %q of %q", baseline, t.takes.name, t.name)
 		}
 	}
-	for _, uri := range []string{uriInfo, uriProviders} {
+	for _, uri := range ownResources {
 		if text := c.resource(uri); text.Name == "" || text.Description == "" {
 			return fmt.Errorf("the wording %s lacks a name or description of the resource %q", baseline, uri)
 		}
 	}
-	for _, uri := range []string{templateProvider, templateGuide} {
+	for _, uri := range ownTemplates {
 		if text := c.template(uri); text.Name == "" || text.Description == "" {
 			return fmt.Errorf("the wording %s lacks a name or description of the template %q", baseline, uri)
 		}

@@ -1,9 +1,43 @@
 package introspection
 
 import (
+	"bufio"
+	"fmt"
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"mcpbroker/actors/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// The test binary is the upstream of the tests that need one: with this variable
+// it serves MCP on its standard input and output, or ends at once.
+const childEnv = "INTROSPECTION_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(childEnv) {
+	case "":
+		goleak.VerifyTestMain(m)
+	case "serve":
+		fmt.Fprintln(os.Stderr, "serving")
+		serve()
+	default:
+		fmt.Fprintln(os.Stderr, "no such database")
+		os.Exit(3)
+	}
+}
+
+func serve() {
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		f, err := wire.Scan(lines.Bytes())
+		if err != nil || !f.ID.Present() {
+			continue
+		}
+		result := `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"child","version":"1"}}`
+		if string(f.Method) != "initialize" {
+			result = `{"tools":[],"content":[{"type":"text","text":"fine"}]}`
+		}
+		fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", f.Raw(f.ID), result)
+	}
+}

@@ -12,19 +12,29 @@ import (
 const (
 	uriInfo      = "broker://info"
 	uriProviders = "broker://providers"
+	uriInstances = "broker://instances" // only while the broker keeps upstreams
 
 	prefixProvider = "broker://providers/"
+	prefixInstance = "broker://instances/"
 	prefixGuide    = "broker://guide/"
 
 	templateProvider = prefixProvider + "{name}"
+	templateInstance = prefixInstance + "{name}" // only while the broker keeps upstreams
 	templateGuide    = prefixGuide + "{topic}"
 
 	mimeJSON     = "application/json"
 	mimeMarkdown = "text/markdown"
 )
 
-// providerURI is where a slot is described.
+// What wordings have to name; pages of the guide have titles of their own.
+var (
+	ownResources = []string{uriInfo, uriProviders, uriInstances}
+	ownTemplates = []string{templateProvider, templateInstance, templateGuide}
+)
+
+// providerURI is where a slot is described, instanceURI where its upstream is.
 func providerURI(slot string) string { return prefixProvider + wire.EncodeSlot(slot) }
+func instanceURI(slot string) string { return prefixInstance + wire.EncodeSlot(slot) }
 
 // variable returns the value of a template's one variable: a run without a slash
 // that is not empty, percent-decoded.
@@ -41,6 +51,9 @@ func variable(uri, prefix string) (string, bool) {
 func (s *State) exists(uri string) bool {
 	if uri == uriInfo || uri == uriProviders {
 		return true
+	}
+	if _, ok := variable(uri, prefixInstance); ok || uri == uriInstances {
+		return s.upstreams
 	}
 	if topic, ok := variable(uri, prefixGuide); ok {
 		return s.knownTopic(topic)
@@ -74,6 +87,14 @@ func (s *State) read(now time.Time, m *msg.ClientCall) {
 	}
 	if slot, ok := variable(uri, prefixProvider); ok {
 		s.ask(now, m, question{kind: askStatus, slot: slot, uri: uri})
+		return
+	}
+	if s.upstreams && uri == uriInstances {
+		s.ask(now, m, question{kind: askInstances, uri: uri})
+		return
+	}
+	if slot, ok := variable(uri, prefixInstance); ok && s.upstreams {
+		s.ask(now, m, question{kind: askInstance, slot: slot, uri: uri})
 		return
 	}
 	if topic, ok := variable(uri, prefixGuide); ok {

@@ -26,7 +26,7 @@ type question struct {
 	id     []byte // raw
 
 	kind  questionKind
-	slot  string // askStatus: the slot; askDiagnosis: the slot, or "" for the broker
+	slot  string // it is about; askDiagnosis: "" for the broker
 	uri   string // of the resource read; "" for a tool
 	asked time.Time
 }
@@ -37,9 +37,15 @@ const (
 	askList questionKind = iota
 	askStatus
 	askDiagnosis
+	askInstances
+	askInstance
+	askRestart
 )
 
-// round is one look at one slot, or at all of them.
+// ofUpstreams: it is put to upstreams, and has a round of its own.
+func (k questionKind) ofUpstreams() bool { return k >= askInstances }
+
+// round is one look at one slot, at all of them, or at the upstreams.
 type round struct {
 	all       bool
 	slot      string
@@ -67,7 +73,7 @@ func (s *State) ask(now time.Time, m *msg.ClientCall, q question) {
 	q.id = bytes.Clone(m.Frame.Raw(m.Frame.ID))
 	s.pending[q.callKey] = &q
 	switch {
-	case q.kind == askStatus:
+	case q.kind == askStatus, q.kind.ofUpstreams():
 		s.begin(&round{slot: q.slot, questions: []*question{&q}})
 	case s.looking:
 		s.waiting = append(s.waiting, &q)

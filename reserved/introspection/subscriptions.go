@@ -13,11 +13,13 @@ import (
 // Sessions subscribe to broker://providers and to single slots. They are told
 // when a slot appears or goes, when its provider attaches or detaches, and when it
 // joins or leaves _all; never of counters, since to read them changes them
-// (spec 03 1.6). URIs match byte for byte.
+// (spec 03 1.6). Those of broker://instances and of single ones are told when an
+// upstream attaches or detaches, not of every check. URIs match byte for byte.
 
 // sight is what of a slot its subscribers are told the change of.
 type sight struct {
 	connected, aggregate bool
+	upstream             bool // the broker itself started or dialled what serves it
 	gen                  uint64
 }
 
@@ -98,26 +100,30 @@ func (s *State) observed(m *msg.SlotObserved) {
 	if info.Name == Slot && !info.Connected {
 		s.tell(s.registry, &msg.SlotChanged{Info: s.Info()})
 	}
-	now := sight{info.Connected, info.Aggregate, info.Gen}
+	now := sight{info.Connected, info.Aggregate, info.Transport == msg.Upstream, info.Gen}
 	before, known := s.seen[info.Name]
 	if known && now == before {
 		return
 	}
 	s.seen[info.Name] = now
-	s.mark(info.Name)
+	s.mark(info.Name, now.upstream || before.upstream)
 }
 
 func (s *State) forgotten(m *msg.SlotForgotten) {
-	if _, known := s.seen[m.Name]; known {
+	if before, known := s.seen[m.Name]; known {
 		delete(s.seen, m.Name)
-		s.mark(m.Name)
+		s.mark(m.Name, before.upstream)
 	}
 }
 
 // mark adds a slot's change to the batch.
-func (s *State) mark(slot string) {
+func (s *State) mark(slot string, upstream bool) {
 	idle := len(s.dirty) == 0
-	for _, uri := range []string{uriProviders, providerURI(slot)} {
+	uris := []string{uriProviders, providerURI(slot)}
+	if upstream {
+		uris = append(uris, uriInstances, instanceURI(slot))
+	}
+	for _, uri := range uris {
 		if s.subs[uri] != nil {
 			s.dirty[uri] = true
 		}

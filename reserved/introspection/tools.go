@@ -16,12 +16,18 @@ const (
 	toolStatus   = "provider_status"
 	toolGuide    = "broker_guide"
 	toolDiagnose = "broker_diagnose"
+
+	toolInstances = "instances_list"
+	toolInstance  = "instance_status"
+	toolRestart   = "instance_restart"
 )
 
-// tool is a published tool. All of them only read.
+// tool is a published tool.
 type tool struct {
-	name  string
-	takes *argument // nil: no arguments
+	name      string
+	takes     *argument // nil: no arguments
+	upstreams bool      // offered only while the broker keeps upstreams
+	acts      bool      // does more than read
 }
 
 // argument is the one string a tool takes.
@@ -34,9 +40,12 @@ type argument struct {
 var tools = []tool{
 	{name: toolInfo},
 	{name: toolList},
-	{toolStatus, &argument{name: "name", required: true}},
-	{toolGuide, &argument{name: "topic", topics: true}},
-	{toolDiagnose, &argument{name: "slot"}},
+	{name: toolStatus, takes: &argument{name: "name", required: true}},
+	{name: toolGuide, takes: &argument{name: "topic", topics: true}},
+	{name: toolDiagnose, takes: &argument{name: "slot"}},
+	{name: toolInstances, upstreams: true},
+	{name: toolInstance, takes: &argument{name: "name", required: true}, upstreams: true},
+	{name: toolRestart, takes: &argument{name: "name", required: true}, upstreams: true, acts: true},
 }
 
 func findTool(name string) *tool {
@@ -62,7 +71,7 @@ func (s *State) toolsCall(now time.Time, m *msg.ClientCall) {
 		return
 	}
 	called := findTool(name)
-	if called == nil {
+	if called == nil || called.upstreams && !s.upstreams {
 		s.fail(m, wire.UnknownTool(name))
 		return
 	}
@@ -86,6 +95,12 @@ func (s *State) call(now time.Time, m *msg.ClientCall, name, value string) {
 		s.ask(now, m, question{kind: askDiagnosis, slot: value})
 	case toolGuide:
 		s.guide(m, value)
+	case toolInstances:
+		s.ask(now, m, question{kind: askInstances})
+	case toolInstance:
+		s.ask(now, m, question{kind: askInstance, slot: value})
+	case toolRestart:
+		s.ask(now, m, question{kind: askRestart, slot: value})
 	}
 }
 
@@ -154,9 +169,11 @@ func textResult(text string, failed bool) []byte {
 }
 
 // jsonResult is the result of a tool that returns an object, as text and as it is.
-func jsonResult(object []byte) []byte {
+func jsonResult(object []byte) []byte { return objectResult(object, false) }
+
+func objectResult(object []byte, failed bool) []byte {
 	b := make([]byte, 0, 2*len(object)+96)
 	b = wire.AppendString(append(b, `{"content":[{"type":"text","text":`...), string(object))
 	b = append(append(b, `}],"structuredContent":`...), object...)
-	return append(b, `,"isError":false}`...)
+	return fmt.Appendf(b, `,"isError":%t}`, failed)
 }

@@ -197,12 +197,12 @@ func (w *words) strangers() []string {
 		}
 	}
 	for _, uri := range slices.Sorted(maps.Keys(w.Resources)) {
-		if uri != uriInfo && uri != uriProviders && !strings.HasPrefix(uri, prefixGuide) {
+		if !slices.Contains(ownResources, uri) && !strings.HasPrefix(uri, prefixGuide) {
 			found = append(found, fmt.Sprintf("there is no resource %q", uri))
 		}
 	}
 	for _, uri := range slices.Sorted(maps.Keys(w.Templates)) {
-		if uri != templateProvider && uri != templateGuide {
+		if !slices.Contains(ownTemplates, uri) {
 			found = append(found, fmt.Sprintf("there is no template %q", uri))
 		}
 	}

@@ -160,11 +160,11 @@ func TestLocalFiles(t *testing.T) {
 	if diff := cmp.Diff(before.Description, w.byKey["claude:en"].Tools[toolGuide].Description); diff != "" {
 		t.Errorf("the packaged text is lost (-want +got):\n%s", diff)
 	}
-	if got := w.lists("Claude", "2.0", pages); got.grammar != "claude:en@2.0" || !strings.Contains(string(got.tools), "for 2.0") {
-		t.Errorf("version 2.0 gets %s: %s", got.grammar, got.tools)
+	if got := w.lists("Claude", "2.0", pages); got.grammar != "claude:en@2.0" || !strings.Contains(string(got.plain.tools), "for 2.0") {
+		t.Errorf("version 2.0 gets %s: %s", got.grammar, got.plain.tools)
 	}
-	if got := w.lists("Claude", "2.1", pages); got.grammar != "claude:en" || !strings.Contains(string(got.tools), "mine") {
-		t.Errorf("version 2.1 gets %s: %s", got.grammar, got.tools)
+	if got := w.lists("Claude", "2.1", pages); got.grammar != "claude:en" || !strings.Contains(string(got.plain.tools), "mine") {
+		t.Errorf("version 2.1 gets %s: %s", got.grammar, got.plain.tools)
 	}
 	if got := w.byKey["default:de"].Tools[toolInfo].Description; got != "flach" {
 		t.Errorf("the flat form reads %q", got)

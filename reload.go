@@ -1,0 +1,40 @@
+package mcpbroker
+
+import (
+	"context"
+	"fmt"
+
+	"mcpbroker/config"
+)
+
+// Reloaded is what a new configuration came to. Slots are those of upstreams.
+type Reloaded struct {
+	Added, Removed, Changed []string
+	// Restart names the other settings that differ: they take effect at the next
+	// start.
+	Restart []string
+}
+
+// Reload makes the upstreams of a running broker those of c. Upstreams whose
+// settings are the same go on as if nothing had happened, calls in flight
+// included; what has to stop is stopped in order. A configuration that is wrong
+// changes nothing.
+func (b *Broker) Reload(ctx context.Context, c *config.Config) (Reloaded, error) {
+	run, err := b.serving()
+	if err != nil {
+		return Reloaded{}, err
+	}
+	if err := c.Validate(); err != nil {
+		return Reloaded{}, fmt.Errorf("reload the configuration: %w", err)
+	}
+	own := *c
+	changes, err := run.upstreams.Apply(ctx, run.upstreamsOf(&own, b.limit))
+	if err != nil {
+		return Reloaded{}, fmt.Errorf("reload the configuration: %w", err)
+	}
+	run.announceInstances(len(own.Upstreams()) > 0)
+	return Reloaded{
+		Added: changes.Added, Removed: changes.Removed, Changed: changes.Changed,
+		Restart: b.config.Differences(&own),
+	}, nil
+}

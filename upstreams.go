@@ -1,0 +1,95 @@
+package mcpbroker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"mcpbroker/actors/msg"
+	"mcpbroker/actors/upstreams"
+	"mcpbroker/config"
+	"mcpbroker/ingress/remote"
+)
+
+// upstreamsOf turns the configuration into the set the broker keeps.
+func (run *running) upstreamsOf(c *config.Config, limit func(slot string) int) []upstreams.Config {
+	l := launcher{run: run, dir: baseDir(c), limit: limit}
+	var set []upstreams.Config
+	for _, s := range c.StdioUpstreams {
+		u := upstreamOf(&s.Upstream, "stdio", maskedCommand(s.Command, s.Args), s)
+		u.Grace, u.Isolated = s.GraceMs.Duration(), s.Isolation == config.IsolationSession
+		u.Start = l.later(func(ctx context.Context, owner msg.Ref, gen uint64) (func(), error) { return l.child(s, owner, gen) })
+		set = append(set, u)
+	}
+	for _, s := range c.MCPServers {
+		transport := s.Transport
+		if transport == "" {
+			transport = remote.TransportOf(s.URL)
+		}
+		u := upstreamOf(&s.Upstream, transport, maskedURL(s.URL), s)
+		u.Start = l.later(func(ctx context.Context, owner msg.Ref, gen uint64) (func(), error) { return l.remote(s, owner, gen) })
+		set = append(set, u)
+	}
+	for _, b := range c.MCPBBundles {
+		u := upstreamOf(&b.Upstream, "bundle", b.Path, b)
+		u.Grace = b.GraceMs.Duration()
+		u.Start = l.later(func(ctx context.Context, owner msg.Ref, gen uint64) (func(), error) {
+			return l.bundle(ctx, b, owner, gen)
+		})
+		set = append(set, u)
+	}
+	return set
+}
+
+// baseDir is what relative paths of the configuration start from, absolute.
+func baseDir(c *config.Config) string {
+	dir, err := filepath.Abs(filepath.Dir(c.File))
+	if err != nil {
+		return filepath.Dir(c.File)
+	}
+	return dir
+}
+
+// upstreamOf is what all sorts of upstreams have in common. entry is the whole
+// of its settings: a reload compares it.
+func upstreamOf(u *config.Upstream, kind, target string, entry any) upstreams.Config {
+	fingerprint, err := json.Marshal(entry)
+	if err != nil {
+		fingerprint = fmt.Appendf(nil, "%+v", entry)
+	}
+	return upstreams.Config{
+		Slot: u.Name, Kind: kind, Target: target, Aggregate: u.Aggregate,
+		Schedule: upstreams.Schedule{
+			First: seconds(u.Retry.IntervalSeconds), Quick: u.Retry.Attempts, Slow: seconds(u.Retry.SlowIntervalSeconds),
+		},
+		MinUptime: seconds(u.MinUptimeSeconds), StartTimeout: seconds(u.StartTimeoutSeconds), MaxRestarts: u.MaxRestarts,
+		Health: upstreams.Health{
+			Tool: u.HealthCheck.Tool, Args: u.HealthCheck.Args, Interval: seconds(u.HealthCheck.IntervalSeconds),
+			Timeout: seconds(u.HealthCheck.TimeoutSeconds), Threshold: u.HealthCheck.FailureThreshold,
+		},
+		Fingerprint: kind + string(fingerprint),
+	}
+}
+
+func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
+
+// Upstreams describes the providers the broker starts or dials, by slot.
+func (b *Broker) Upstreams(ctx context.Context) ([]msg.Instance, error) {
+	run, err := b.serving()
+	if err != nil {
+		return nil, err
+	}
+	return run.upstreams.Instances(ctx)
+}
+
+// RestartUpstream makes the connection of one upstream again, whatever its
+// schedule. It does not wait for the outcome.
+func (b *Broker) RestartUpstream(ctx context.Context, slot string) error {
+	run, err := b.serving()
+	if err != nil {
+		return err
+	}
+	return run.upstreams.Restart(ctx, slot)
+}
