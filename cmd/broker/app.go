@@ -108,7 +108,7 @@ func (p *program) app(args []string) *cli.App {
 		},
 		Commands: []*cli.Command{
 			p.runCommand(), p.bridgeCommand(), p.checkCommand(), p.doctorCommand(),
-			p.statusCommand(), p.getCommand(), p.describeCommand(), p.diagnoseCommand(), p.guideCommand(),
+			p.statusCommand(), p.getCommand(), p.describeCommand(), p.logsCommand(), p.restartCommand(), p.diagnoseCommand(), p.guideCommand(),
 			p.toolsCommand(), p.callCommand(), p.watchCommand(),
 			p.bundleCommand(), scenarioCommand(), p.versionCommand(), p.completionCommand(), p.helpCommand(),
 		},

@@ -55,7 +55,10 @@ func TestHelp(t *testing.T) {
 		{"run --help", "help-run.txt"}, {"help run", "help-run.txt"}, {"help help", "help.txt"}, {"check --help", "help-check.txt"},
 		{"completion --help", "help-completion.txt"}, {"bridge --help", "help-bridge.txt"},
 		{"status --help", "help-status.txt"}, {"get --help", "help-get.txt"}, {"get slots --help", "help-get-slots.txt"},
-		{"describe slot --help", "help-describe-slot.txt"}, {"diagnose --help", "help-diagnose.txt"}, {"guide --help", "help-guide.txt"},
+		{"get instances --help", "help-get-instances.txt"},
+		{"describe --help", "help-describe.txt"}, {"describe slot --help", "help-describe-slot.txt"}, {"describe instance --help", "help-describe-instance.txt"},
+		{"logs --help", "help-logs.txt"}, {"restart --help", "help-restart.txt"},
+		{"diagnose --help", "help-diagnose.txt"}, {"guide --help", "help-guide.txt"},
 		{"tools --help", "help-tools.txt"}, {"call --help", "help-call.txt"}, {"watch --help", "help-watch.txt"}, {"doctor --help", "help-doctor.txt"},
 	}
 	// The scenario command describes itself.
@@ -120,7 +123,7 @@ func TestCompletion(t *testing.T) {
 // What the scripts ask.
 func TestCompletionAnswers(t *testing.T) {
 	tests := []struct{ args, want string }{
-		{"", "run bridge check doctor status get describe diagnose guide tools call watch bundle scenario version completion help"},
+		{"", "run bridge check doctor status get describe logs restart diagnose guide tools call watch bundle scenario version completion help"},
 		{"completion", "bash zsh fish powershell"},
 		{"-", "--version --help"},
 		{"run -", "--port --host --heartbeat --log-format --demo --help"},

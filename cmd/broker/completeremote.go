@@ -33,6 +33,21 @@ func (p *program) completeSlot(n int) cli.BashCompleteFunc {
 	}
 }
 
+// completeInstance proposes the upstreams of the running broker.
+func (p *program) completeInstance(c *cli.Context) {
+	if c.NArg() > 0 {
+		return
+	}
+	p.propose(c, brokerSlot, func(ctx context.Context, session *client) []string {
+		list, _, _ := session.instances(ctx)
+		var names []string
+		for _, i := range list.Instances {
+			names = append(names, i.Name)
+		}
+		return names
+	})
+}
+
 // completeCall proposes slots, then the tools of the slot.
 func (p *program) completeCall(c *cli.Context) {
 	if c.NArg() != 1 {

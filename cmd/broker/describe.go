@@ -12,8 +12,8 @@ import (
 func (p *program) describeCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "describe",
-		Usage:     "tell everything about one slot of a running broker",
-		ArgsUsage: "slot NAME",
+		Usage:     "tell everything about one slot or upstream of a running broker",
+		ArgsUsage: "slot|instance NAME",
 		Subcommands: []*cli.Command{
 			p.remoteCommand(&cli.Command{
 				Name:      "slot",
@@ -25,12 +25,13 @@ func (p *program) describeCommand() *cli.Command {
 			}, 1, 1, "name a slot (see 'broker get slots')", func(ctx context.Context, r *remote) error {
 				return r.with(ctx, brokerSlot, r.describeSlot)
 			}),
+			p.instanceCommand("instance", "tell everything about an upstream"),
 		},
 		Action: func(c *cli.Context) error {
 			if name := c.Args().First(); name != "" {
-				return refuse(c, fmt.Sprintf("cannot describe %q; known is slot", name))
+				return refuse(c, fmt.Sprintf("cannot describe %q; known are slot and instance", name))
 			}
-			return refuse(c, "name what to describe: slot NAME")
+			return refuse(c, "name what to describe: slot NAME or instance NAME")
 		},
 	}
 }

@@ -25,7 +25,8 @@ func TestCommandLineDocument(t *testing.T) {
 		}
 	}
 	check("broker", []*cli.Command{
-		p.doctorCommand(), p.statusCommand(), p.getCommand(), p.describeCommand(), p.diagnoseCommand(), p.guideCommand(),
+		p.doctorCommand(), p.statusCommand(), p.getCommand(), p.describeCommand(), p.logsCommand(), p.restartCommand(), p.diagnoseCommand(),
+		p.guideCommand(),
 		p.toolsCommand(), p.callCommand(), p.watchCommand(),
 	})
 	for _, part := range []string{"| 0 |", "| 1 |", "| 2 |", "| 3 |", "| 4 |", "| 130 |", "`--url URL`", "`--timeout`", "`-o json`", "--args", "`" + envURL + "`"} {

@@ -24,7 +24,7 @@ func exitHelp() string {
 		text string
 	}{
 		{0, "done; nothing to complain about"},
-		{exitFailed, "the command line or the configuration makes no sense, or the start failed; call: the tool failed;\n         diagnose: warnings; doctor: a check failed"},
+		{exitFailed, "the command line or the configuration makes no sense, or the start failed; call: the tool failed;\n         diagnose: warnings; doctor: a check failed; restart: the upstream did not come up"},
 		{exitErrors, "diagnose: errors"},
 		{exitUnreachable, "no broker answers at the address"},
 		{exitRefused, "the broker refused the request, or its answer did not come in time"},

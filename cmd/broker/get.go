@@ -11,16 +11,17 @@ func (p *program) getCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "get",
 		Usage:     "list what a running broker has",
-		ArgsUsage: "slots|sessions",
+		ArgsUsage: "slots|instances|sessions",
 		Subcommands: []*cli.Command{
 			p.listCommand("slots", "list the slots: who serves them, since when, how many call", slotTable),
+			p.instancesCommand("instances", "list the upstreams: how they are, since when, and when they are tried again"),
 			p.listCommand("sessions", "count the callers of each slot, by the way they came", sessionTable),
 		},
 		Action: func(c *cli.Context) error {
 			if name := c.Args().First(); name != "" {
-				return refuse(c, fmt.Sprintf("cannot get %q; known are slots and sessions", name))
+				return refuse(c, fmt.Sprintf("cannot get %q; known are slots, instances and sessions", name))
 			}
-			return refuse(c, "name what to get: slots or sessions")
+			return refuse(c, "name what to get: slots, instances or sessions")
 		},
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"mcpbroker"
 	"mcpbroker/config"
 	"mcpbroker/provider"
 )
@@ -74,6 +75,10 @@ func (s *fakeServer) Stop(ctx context.Context) error {
 		return s.stop(ctx)
 	}
 	return nil
+}
+
+func (s *fakeServer) Reload(context.Context, *config.Config) (mcpbroker.Reloaded, error) {
+	return mcpbroker.Reloaded{}, nil
 }
 
 func (s *fakeServer) ServeStdio(_ context.Context, slot string, _ io.Reader, _ io.Writer) (<-chan struct{}, error) {

@@ -133,6 +133,15 @@ func (t *toolResult) firstText() string {
 
 // tool calls a tool of _broker. One that fails is an error.
 func (c *client) tool(ctx context.Context, name string, args map[string]any) (result toolResult, raw json.RawMessage, err error) {
+	result, raw, err = c.try(ctx, name, args)
+	if err == nil && result.IsError {
+		return result, nil, &refusedError{text: result.firstText()}
+	}
+	return result, raw, err
+}
+
+// try calls a tool, which may report that it failed.
+func (c *client) try(ctx context.Context, name string, args map[string]any) (result toolResult, raw json.RawMessage, err error) {
 	if args == nil {
 		args = map[string]any{}
 	}
@@ -142,9 +151,6 @@ func (c *client) tool(ctx context.Context, name string, args map[string]any) (re
 	}
 	if err := json.Unmarshal(raw, &result); err != nil {
 		return result, nil, &refusedError{text: fmt.Sprintf("The answer of %s is no tool result: %v", name, err)}
-	}
-	if result.IsError {
-		return result, nil, &refusedError{text: result.firstText()}
 	}
 	return result, raw, nil
 }

@@ -123,12 +123,12 @@ func TestRemoteRefusals(t *testing.T) {
 
 func TestRemoteRefusedCommandLines(t *testing.T) {
 	tests := []struct{ args, want string }{
-		{"get", "broker get: name what to get: slots or sessions\nSee 'broker get --help'.\n"},
-		{"get pods", "broker get: cannot get \"pods\"; known are slots and sessions\nSee 'broker get --help'.\n"},
+		{"get", "broker get: name what to get: slots, instances or sessions\nSee 'broker get --help'.\n"},
+		{"get pods", "broker get: cannot get \"pods\"; known are slots, instances and sessions\nSee 'broker get --help'.\n"},
 		{"get slots x", "broker get slots: unexpected argument \"x\"\nSee 'broker get slots --help'.\n"},
 		{"get slots -o yaml", "broker get slots: --output \"yaml\" must be text or json\nSee 'broker get slots --help'.\n"},
-		{"describe", "broker describe: name what to describe: slot NAME\nSee 'broker describe --help'.\n"},
-		{"describe pump", "broker describe: cannot describe \"pump\"; known is slot\nSee 'broker describe --help'.\n"},
+		{"describe", "broker describe: name what to describe: slot NAME or instance NAME\nSee 'broker describe --help'.\n"},
+		{"describe pump", "broker describe: cannot describe \"pump\"; known are slot and instance\nSee 'broker describe --help'.\n"},
 		{"describe slot", "broker describe slot: name a slot (see 'broker get slots')\nSee 'broker describe slot --help'.\n"},
 		{"status --timeout 0s", "broker status: --timeout must be more than nothing\nSee 'broker status --help'.\n"},
 		{"status --ulr x", "broker status: unknown flag --ulr (did you mean --url?)\nSee 'broker status --help'.\n"},
@@ -161,7 +161,7 @@ func TestCompleteNames(t *testing.T) {
 		{"call pump-1 echo", ""},
 		{"guide", strings.Join(guideTopics(), "\n") + "\n"},
 		{"guide -", "--url\n--output\n--timeout\n--help\n"},
-		{"get", "slots\nsessions\n"},
+		{"get", "slots\ninstances\nsessions\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.args, func(t *testing.T) {

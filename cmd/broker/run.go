@@ -27,6 +27,7 @@ type server interface {
 	provider.Attacher
 	Start(ctx context.Context) error
 	Stop(ctx context.Context) error
+	Reload(ctx context.Context, c *config.Config) (mcpbroker.Reloaded, error)
 	ServeStdio(ctx context.Context, slot string, in io.Reader, out io.Writer) (<-chan struct{}, error)
 	URL() string
 	Done() <-chan error
@@ -107,24 +108,17 @@ func (p *program) runBroker(c *cli.Context) error {
 		stopDemo()
 		return p.cannotStart(cfg, err)
 	}
+	if src, err := p.configSource(c); err == nil {
+		src.Path = cfg.File
+		go p.reloads(running, log, b, src)
+	}
 	return p.serve(log, b, signals, hostGone, stopDemo)
 }
 
 func (p *program) loadConfig(c *cli.Context) (*config.Config, error) {
-	args, err := files(c, 0, 1)
+	src, err := p.configSource(c)
 	if err != nil {
 		return nil, err
-	}
-	src := config.Source{Path: c.Args().First(), Environ: p.environ}
-	if len(args) == 1 && args[0] == "" {
-		return nil, refuse(c, "the file name is empty")
-	}
-	keys := runFlags()
-	for _, f := range c.Command.Flags {
-		name := f.Names()[0]
-		if key, ok := keys[name]; ok && c.IsSet(name) {
-			src.Flags = append(src.Flags, config.Flag{Name: "--" + name, Key: key, Value: c.String(name)})
-		}
 	}
 	cfg, err := config.Load(src)
 	var refused *config.Error
@@ -136,6 +130,26 @@ func (p *program) loadConfig(c *cli.Context) (*config.Config, error) {
 		return nil, configError(err)
 	}
 	return cfg, nil
+}
+
+// configSource is where the command line says the configuration comes from.
+func (p *program) configSource(c *cli.Context) (src config.Source, err error) {
+	args, err := files(c, 0, 1)
+	if err != nil {
+		return src, err
+	}
+	src = config.Source{Path: c.Args().First(), Environ: p.environ}
+	if len(args) == 1 && args[0] == "" {
+		return src, refuse(c, "the file name is empty")
+	}
+	keys := runFlags()
+	for _, f := range c.Command.Flags {
+		name := f.Names()[0]
+		if key, ok := keys[name]; ok && c.IsSet(name) {
+			src.Flags = append(src.Flags, config.Flag{Name: "--" + name, Key: key, Value: c.String(name)})
+		}
+	}
+	return src, nil
 }
 
 // serve waits for a signal, for the end of the stdio host, or for the broker to

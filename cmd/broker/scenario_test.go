@@ -18,7 +18,8 @@ func TestScenarioList(t *testing.T) {
 		}
 		names = append(names, name)
 	}
-	want := "deadline four-transports framing-mismatch half-open-provider provider-lifecycle slot-crash slow-reader stdio-host subscription-replay takeover-modes"
+	want := "aggregate-churn deadline device-lifecycle embedded four-transports framing-mismatch half-open-provider host-config plant provider-lifecycle " +
+		"slot-crash slow-reader stdio-host subscription-replay takeover-modes"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("listed %q, want %q", got, want)
 	}

@@ -1,16 +1,19 @@
-// node provider.mjs direct|multiplex URL SLOT...
-// Publishes slots with the published provider SDK. Commands: "close SLOT".
+// node provider.mjs [--aggregate] direct|multiplex URL SLOT...
+// Publishes slots with the published provider SDK, as members of _all if so told.
+// Commands: "close SLOT".
 import { DirectTransport, MultiplexTransport } from "@cyanmycelium/mcp-broker-provider";
 import { WebSocket } from "ws";
 import { onCommand, report } from "./report.mjs";
 
 globalThis.WebSocket = WebSocket; // Node 20 has none of its own
-const [kind, url, ...slots] = process.argv.slice(2);
+const aggregate = process.argv[2] === "--aggregate";
+const [kind, url, ...slots] = process.argv.slice(aggregate ? 3 : 2);
 const transports = new Map(slots.map((slot) => [slot, publish(slot)]));
 onCommand((_close, slot) => transports.get(slot).close());
 
 function publish(slot) {
-    const transport = kind === "direct" ? new DirectTransport(url) : MultiplexTransport.create(slot, url);
+    const options = { aggregate };
+    const transport = kind === "direct" ? new DirectTransport(url, options) : MultiplexTransport.create(slot, url, options);
     transport.onMessage = (text) => {
         const { id, method, params } = JSON.parse(text);
         if (id !== undefined) transport.send(JSON.stringify({ jsonrpc: "2.0", id, ...answer(slot, method, params) }));

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/urfave/cli/v2"
+)
+
+// defaultLines is how many lines of standard error a broker keeps.
+const defaultLines = 50
+
+func (p *program) logsCommand() *cli.Command {
+	return p.remoteCommand(&cli.Command{
+		Name:      "logs",
+		Usage:     "print the last lines an upstream wrote to standard error",
+		ArgsUsage: "NAME",
+		Description: "Asks instance_status of _broker, which --output json prints. A broker keeps the last 50 lines of the\n" +
+			"present process, or of the one that ended last; a remote server has none.",
+		BashComplete: p.completeInstance,
+		Flags:        []cli.Flag{&cli.IntFlag{Name: "lines", Usage: "print the last `N`", Value: defaultLines}},
+	}, 1, 1, "name an upstream (see 'broker get instances')", func(ctx context.Context, r *remote) error {
+		if r.cli.Int("lines") < 1 {
+			return refuse(r.cli, "--lines must be more than nothing")
+		}
+		return r.with(ctx, brokerSlot, r.logs)
+	})
+}
+
+func (r *remote) logs(ctx context.Context, c *client) error {
+	i, raw, err := c.instance(ctx, r.args[0])
+	switch {
+	case err != nil:
+		return err
+	case r.json:
+		return printJSON(r.stdout, raw)
+	case i.remoteServer():
+		fmt.Fprintf(r.stderr, "%s is a remote server: what it writes is not here. 'broker describe instance' has its events.\n", strconv.Quote(i.Name))
+	}
+	printLines(r.stdout, "", i.Stderr[max(0, len(i.Stderr)-r.cli.Int("lines")):])
+	return nil
+}
