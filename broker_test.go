@@ -198,30 +198,40 @@ func TestInventory(t *testing.T) {
 		t.Errorf("before the start: %v", err)
 	}
 	b := brokertest.Start(t, brokertest.Options{})
-	if list, err := b.Slots(ctx); err != nil || len(list) != 0 {
-		t.Errorf("nothing yet: %v, %v", list, err)
-	}
+	reserved := []msg.ProviderKind{msg.Loopback, msg.Loopback}
+	expectSlots(t, b, []string{"_all", "_broker"}, reserved)
 	if _, err := b.Slot(ctx, "nobody"); !errors.Is(err, mcpbroker.ErrUnknownSlot) {
 		t.Errorf("unknown slot: %v", err)
 	}
+	names := []string{"_all", "_broker", "b", "a"} // as they were made
 	p := b.Dedicated(t, "b")
 	brokertest.NewClient(t, b.MCPURL("a")).Initialize()
 	b.Sessions(t, "a", 1)
-	list, err := b.Slots(ctx)
-	if err != nil || len(list) != 2 || list[0].Name != "a" || list[1].Name != "b" || list[1].Transport != msg.Dedicated || !list[1].Connected {
-		t.Errorf("slots %+v, %v", list, err)
-	}
+	expectSlots(t, b, names, append(reserved, msg.Dedicated, msg.NoProvider))
 	p.Close(1000, "")
 	b.Empty(t, "b") // a slot whose provider left stays listed
-	if list, err := b.Slots(ctx); err != nil || len(list) != 2 || list[1].Transport != msg.NoProvider || list[1].Connected {
-		t.Errorf("slots %+v, %v", list, err)
-	}
+	expectSlots(t, b, names, append(reserved, msg.NoProvider, msg.NoProvider))
 	b.Stop(t)
 	if _, err := b.Slots(ctx); !errors.Is(err, rt.ErrStopped) {
 		t.Errorf("after the stop: %v", err)
 	}
 	if _, err := b.Slot(ctx, "a"); !errors.Is(err, rt.ErrStopped) {
 		t.Errorf("after the stop: %v", err)
+	}
+}
+
+// expectSlots compares the whole list, with what serves each slot.
+func expectSlots(t *testing.T, b *brokertest.Broker, names []string, transports []msg.ProviderKind) {
+	t.Helper()
+	list, err := b.Slots(t.Context())
+	if err != nil || len(list) != len(names) {
+		t.Errorf("slots %+v, %v, want %v", list, err, names)
+		return
+	}
+	for i, s := range list {
+		if s.Name != names[i] || s.Transport != transports[i] || s.Connected != (transports[i] != msg.NoProvider) {
+			t.Errorf("slot %d is %q by %s, connected %t; want %q by %s", i, s.Name, s.Transport, s.Connected, names[i], transports[i])
+		}
 	}
 }
 
