@@ -261,7 +261,7 @@ func (a *expectMessage) run(r *runner) error {
 // hear takes the next message for a session that answers none of its requests.
 func (r *runner) hear(ctx context.Context, id string) (frame, error) {
 	cl := r.clients[id]
-	if err := cl.link.listen(ctx, r.life, cl); err != nil {
+	if err := cl.link.listen(ctx, r.life, cl); err != nil && ctx.Err() == nil {
 		return frame{}, err
 	}
 	f, err := cl.messages.take(ctx)

@@ -49,7 +49,12 @@ type silenceAction struct {
 	ID string `step:"silence,required"`
 }
 
-func (a *silenceAction) check(c *checker) { c.useSocket("silence", a.ID) }
+func (a *silenceAction) check(c *checker) {
+	c.useSocket("silence", a.ID)
+	if c.loopbacks[a.ID] {
+		c.fail("silence", "a loopback provider has no socket that could fall silent")
+	}
+}
 
 func (a *silenceAction) run(r *runner) error {
 	r.valve(a.ID).silence()

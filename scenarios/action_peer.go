@@ -14,6 +14,7 @@ type connectAction struct {
 	Slot      string `step:"slot"`
 	Path      string `step:"path"`
 	Tunnel    string `step:"tunnel"`
+	Aggregate bool   `step:"aggregate"`
 }
 
 func (a *connectAction) check(c *checker) {
@@ -21,9 +22,17 @@ func (a *connectAction) check(c *checker) {
 	if a.Transport == "" {
 		a.Transport = "direct"
 	}
-	c.oneOf("transport", a.Transport, "direct", "multiplex", "raw")
+	c.oneOf("transport", a.Transport, "direct", "multiplex", "loopback", "raw")
 	raw := a.Transport == "raw"
+	if a.Transport == "loopback" {
+		c.needEmbedded("connect")
+		c.loopbacks[a.ID] = true
+	}
 	switch {
+	case raw && a.Aggregate:
+		c.fail("aggregate", `a raw connection joins _all with a frame that it sends`)
+	case a.Transport == "loopback" && a.Path != "":
+		c.fail("path", `a loopback connection has no "path"`)
 	case raw && a.Path == "":
 		c.fail("connect", `a raw connection needs "path"`)
 	case raw && a.Slot != "":
@@ -48,7 +57,16 @@ func (a *connectAction) check(c *checker) {
 
 func (a *connectAction) run(r *runner) error {
 	p := &peer{id: a.ID, show: r.out.event}
+	options := []provider.Option{provider.WithLogger(quiet())}
+	if a.Aggregate {
+		options = append(options, provider.WithAggregate(true))
+	}
 	switch a.Transport {
+	case "loopback":
+		p.valve = &valve{} // which nothing passes
+		p.link = &sdkLink{server: tools(a.ID), transport: func(ev provider.Events) provider.Transport {
+			return provider.NewLoopback(a.Slot, attacher{r}, ev, options...)
+		}}
 	case "raw":
 		p.valve = &valve{}
 		p.link = &rawLink{socket{url: r.socketURL(a.Path), client: p.valve.client()}}
@@ -56,7 +74,7 @@ func (a *connectAction) run(r *runner) error {
 		t := r.tunnel(a)
 		p.valve = t.valve
 		p.link = &sdkLink{server: tools(a.ID), tunnel: t.tunnel, transport: func(ev provider.Events) provider.Transport {
-			return t.tunnel.Provider(a.Slot, ev, provider.WithLogger(quiet()))
+			return t.tunnel.Provider(a.Slot, ev, options...)
 		}}
 	default:
 		path := a.Path
@@ -65,7 +83,7 @@ func (a *connectAction) run(r *runner) error {
 		}
 		p.valve = &valve{}
 		p.link = &sdkLink{server: tools(a.ID), transport: func(ev provider.Events) provider.Transport {
-			return provider.NewDirect(r.socketURL(path), ev, provider.WithHTTPClient(p.valve.client()), provider.WithLogger(quiet()))
+			return provider.NewDirect(r.socketURL(path), ev, append(options, provider.WithHTTPClient(p.valve.client()))...)
 		}}
 	}
 	r.peers[a.ID] = p

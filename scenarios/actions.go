@@ -27,6 +27,7 @@ func actionKinds() []actionKind {
 		{"program", func() action { return new(programAction) }, false},
 		{"expect_line", func() action { return new(expectLine) }, true},
 		{"expect_message", func() action { return new(expectMessage) }, true},
+		{"expect_tools", func() action { return new(expectTools) }, true},
 		{"crash", func() action { return new(crashAction) }, false},
 		{"wait", func() action { return new(waitAction) }, true},
 		{"expect_open", func() action { return new(expectOpen) }, true},

@@ -20,14 +20,15 @@ type checker struct {
 	beat time.Duration
 	here stepPlaces // of the step being checked
 
-	started  bool // some step has started a broker
-	running  bool // and no later one has ended it
-	embedded bool
-	names    map[nameKind]map[string]bool
-	sessions map[string]string // transports of the sessions
-	hosted   string            // slot behind the broker's standard input and output
-	configs  []placedConfig
-	programs []placedProgram
+	started   bool // some step has started a broker
+	running   bool // and no later one has ended it
+	embedded  bool
+	names     map[nameKind]map[string]bool
+	sessions  map[string]string // transports of the sessions
+	loopbacks map[string]bool   // providers without a socket
+	hosted    string            // slot behind the broker's standard input and output
+	configs   []placedConfig
+	programs  []placedProgram
 }
 
 // nameKind is what a name stands for; each kind has names of its own.
@@ -61,8 +62,8 @@ func (k nameKind) introducedBy() string {
 func newChecker(file string, p *places) *checker {
 	return &checker{
 		file: file, places: p,
-		sessions: map[string]string{},
-		names:    map[nameKind]map[string]bool{namePeer: {}, nameClient: {}, nameCall: {}, nameRequest: {}, nameProgram: {}},
+		sessions: map[string]string{}, loopbacks: map[string]bool{},
+		names: map[nameKind]map[string]bool{namePeer: {}, nameClient: {}, nameCall: {}, nameRequest: {}, nameProgram: {}},
 	}
 }
 

@@ -189,15 +189,12 @@ func (c *client) take(text []byte) {
 // ended reports the end of the connection; requests in flight get no answer.
 func (c *client) ended() { c.leave.Do(func() { close(c.gone) }) }
 
-// answer reads the answer to a request.
+// answer reads the answer to a request. The text of a result is that of its
+// content; one without content is its own text.
 func answer(text []byte) outcome {
 	var m struct {
-		Result struct {
-			Content []struct {
-				Text string `json:"text"`
-			} `json:"content"`
-		} `json:"result"`
-		Error *struct {
+		Result json.RawMessage `json:"result"`
+		Error  *struct {
 			Code    int    `json:"code"`
 			Message string `json:"message"`
 		} `json:"error"`
@@ -208,8 +205,16 @@ func answer(text []byte) outcome {
 	if m.Error != nil {
 		return outcome{isError: true, code: m.Error.Code, text: m.Error.Message}
 	}
+	var result struct {
+		Content *[]struct {
+			Text string `json:"text"`
+		} `json:"content"`
+	}
+	if err := json.Unmarshal(m.Result, &result); err != nil || result.Content == nil {
+		return outcome{text: string(m.Result)}
+	}
 	var parts []string
-	for _, item := range m.Result.Content {
+	for _, item := range *result.Content {
 		parts = append(parts, item.Text)
 	}
 	return outcome{text: strings.Join(parts, "\n")}

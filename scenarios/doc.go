@@ -57,8 +57,9 @@
 // provider, with a server whose tools are whoami (returns the provider's name),
 // echo (returns its argument text) and hold, whose calls are for the script:
 // receive takes one, answer and report answer it and report progress, at any
-// time or never. Transport raw is a WebSocket that sends what the script says and
-// nothing else.
+// time or never. Transport loopback is the same in the process of an embedded
+// broker. Transport raw is a WebSocket that sends what the script says and nothing
+// else.
 //
 // A provider's events are taken in order: connect takes the open, expect_close
 // the close that follows. Who expects an open therefore proves that it came
@@ -71,7 +72,8 @@
 // http, sse, ws and stdio: newline-delimited JSON-RPC to a process, which is
 // broker bridge, or the broker of the script if its config has stdioProvider.
 // Answers and progress go to the call they belong to; expect_message takes the
-// other messages in their order.
+// other messages in their order, and expect_tools passes over them until one tells
+// that the tools changed.
 //
 // # Programs
 //

@@ -10,6 +10,7 @@ import (
 
 	"mcpbroker"
 	"mcpbroker/actors/msg"
+	"mcpbroker/provider"
 )
 
 // embedded is a broker in the runner's own process. It can be looked into, and
@@ -71,6 +72,18 @@ func (e *embedded) kill() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	_ = e.stop(ctx)
+}
+
+// attacher gives loopback providers the broker that runs at present.
+type attacher struct{ r *runner }
+
+// AttachLoopback implements provider.Attacher.
+func (a attacher) AttachLoopback(slot string, aggregate *bool, peer provider.Peer) (provider.Port, error) {
+	e, err := a.r.inside()
+	if err != nil {
+		return nil, err
+	}
+	return e.Broker.AttachLoopback(slot, aggregate, peer)
 }
 
 // tripwire makes slot actors panic. It learns which actor serves which slot from

@@ -76,8 +76,8 @@ config = { timout = 1, providerTakeover = "never" }
 func TestUnknownScripts(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "gone.toml")
 	err := Run(t.Context(), fast(newOutput()), "provider-livecycle", missing)
-	want := "provider-livecycle: no built-in scenario has this name (known: deadline, device-lifecycle, four-transports, framing-mismatch, " +
-		"half-open-provider, plant, provider-lifecycle, slot-crash, slow-reader, stdio-host, subscription-replay, takeover-modes); a file is named with its extension, provider-livecycle.toml\n" +
+	want := "provider-livecycle: no built-in scenario has this name (known: aggregate-churn, deadline, device-lifecycle, embedded, four-transports, framing-mismatch, " +
+		"half-open-provider, host-config, plant, provider-lifecycle, slot-crash, slow-reader, stdio-host, subscription-replay, takeover-modes); a file is named with its extension, provider-livecycle.toml\n" +
 		missing + ": the script cannot be read: no such file or directory"
 	if diff := cmp.Diff(want, fmt.Sprint(err)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
