@@ -17,17 +17,22 @@ void mcplink_priv_frame_release(mcplink_frame_decoder *d)
     }
 }
 
-static MCPLINK_SMALL int refuse(mcplink_frame_decoder *d, unsigned rule, int error, uint16_t code)
+/* What a broken rule is to the caller and to the peer. */
+static MCPLINK_SMALL int refuse(mcplink_frame_decoder *d, unsigned rule)
 {
     d->rule = (uint8_t)rule;
-    d->reply_code = code;
-    d->error = error;
-    return error;
-}
-
-static int violation(mcplink_frame_decoder *d, unsigned rule)
-{
-    return refuse(d, rule, MCPLINK_ERR_PROTOCOL, 1002);
+    d->error = MCPLINK_ERR_PROTOCOL;
+    d->reply_code = 1002;
+    if (rule == MCPLINK_RULE_BINARY) {
+        d->error = MCPLINK_ERR_UNSUPPORTED;
+        d->reply_code = 1003;
+    } else if (rule == MCPLINK_RULE_TOO_LARGE) {
+        d->error = MCPLINK_ERR_TOO_LARGE;
+        d->reply_code = 1009;
+    } else if (rule == MCPLINK_RULE_UTF8) {
+        d->reply_code = 1007;
+    }
+    return d->error;
 }
 
 static unsigned opcode(const mcplink_frame_decoder *d)
@@ -45,43 +50,40 @@ static int is_final(const mcplink_frame_decoder *d)
     return (d->head[0] & 0x80u) != 0;
 }
 
-/* The first two bytes, before any more are taken. */
-static int judge_start(mcplink_frame_decoder *d)
+/* The rule the first two bytes break, before any more are taken. */
+static unsigned judge_start(mcplink_frame_decoder *d)
 {
     unsigned op = opcode(d);
     if ((d->head[0] & 0x70u) != 0) {
-        return violation(d, MCPLINK_RULE_RSV);
+        return MCPLINK_RULE_RSV;
     }
     if ((d->head[1] & 0x80u) != 0) {
-        return violation(d, MCPLINK_RULE_MASKED);
+        return MCPLINK_RULE_MASKED;
     }
-    if ((op > MCPLINK_OP_BINARY && op < MCPLINK_OP_CLOSE) || op > MCPLINK_OP_PONG) {
-        return violation(d, MCPLINK_RULE_OPCODE);
+    if ((op & 7u) > 2) { /* three of each kind are defined */
+        return MCPLINK_RULE_OPCODE;
     }
     if (is_control(d)) {
         if (!is_final(d)) {
-            return violation(d, MCPLINK_RULE_CONTROL_FRAGMENT);
+            return MCPLINK_RULE_CONTROL_FRAGMENT;
         }
         if (d->head[1] > MCPLINK_CONTROL_MAX) {
-            return violation(d, MCPLINK_RULE_CONTROL_SIZE);
+            return MCPLINK_RULE_CONTROL_SIZE;
         }
-        return 0;
+        return MCPLINK_RULE_NONE;
     }
-    if (op == MCPLINK_OP_CONTINUATION && !d->in_message) {
-        return violation(d, MCPLINK_RULE_ORPHAN);
-    }
-    if (op != MCPLINK_OP_CONTINUATION && d->in_message) {
-        return violation(d, MCPLINK_RULE_INTERLEAVED);
+    if ((op == MCPLINK_OP_CONTINUATION) != d->in_message) {
+        return d->in_message ? MCPLINK_RULE_INTERLEAVED : MCPLINK_RULE_ORPHAN;
     }
     if (op == MCPLINK_OP_BINARY) {
-        return refuse(d, MCPLINK_RULE_BINARY, MCPLINK_ERR_UNSUPPORTED, 1003);
+        return MCPLINK_RULE_BINARY;
     }
-    return 0;
+    return MCPLINK_RULE_NONE;
 }
 
-/* The complete header. Lengths are compared in 64 bits: a size_t of 32 bits would
- * read 2^32 + n as n. */
-static int judge_length(mcplink_frame_decoder *d)
+/* The rule the complete header breaks. Lengths are compared in 64 bits: a size_t of
+ * 32 bits would read 2^32 + n as n. */
+static unsigned judge_length(mcplink_frame_decoder *d)
 {
     uint32_t high = 0, low = d->head[1];
     if (d->head_need > 2) {
@@ -91,65 +93,48 @@ static int judge_length(mcplink_frame_decoder *d)
             low = low << 8 | d->head[i];
         }
         if (high > INT32_MAX) {
-            return violation(d, MCPLINK_RULE_LENGTH_SIGN);
+            return MCPLINK_RULE_LENGTH_SIGN;
         }
         if (high == 0 && low < (d->head_need == 4 ? 126u : 65536u)) {
-            return violation(d, MCPLINK_RULE_LENGTH_FORM);
+            return MCPLINK_RULE_LENGTH_FORM;
         }
     }
     if (!is_control(d) && ((uint64_t)high << 32 | low) > d->cap - d->len) {
-        return refuse(d, MCPLINK_RULE_TOO_LARGE, MCPLINK_ERR_TOO_LARGE, 1009);
+        return MCPLINK_RULE_TOO_LARGE;
     }
     d->left = low;
     if (sizeof(size_t) > sizeof low) {
         d->left = (size_t)((uint64_t)high << 32 | low);
     }
-    return 0;
+    return MCPLINK_RULE_NONE;
 }
 
 #if MCPLINK_CHECK_UTF8
 /* One byte of RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF. */
 static int utf8_step(mcplink_frame_decoder *d, uint8_t b)
 {
-    if (d->utf8_need > 0) {
-        if (b < d->utf8_low || b > d->utf8_high) {
-            return 0;
-        }
-        d->utf8_need--;
-    } else if (b < 0x80) {
-        return 1;
-    } else if (b >= 0xC2 && b <= 0xDF) {
-        d->utf8_need = 1;
-    } else if (b >= 0xE0 && b <= 0xEF) {
-        d->utf8_need = 2;
-    } else if (b >= 0xF0 && b <= 0xF4) {
-        d->utf8_need = 3;
-    } else {
-        return 0;
+    if (d->utf8_need == 0) {
+        d->utf8_lead = b;
+        d->utf8_need = (uint8_t)((b >= 0xC2) + (b >= 0xE0) + (b >= 0xF0));
+        return b < 0x80 || (b >= 0xC2 && b <= 0xF4);
     }
-    d->utf8_low = 0x80;
-    d->utf8_high = 0xBF;
-    switch (b) {
-    case 0xE0: d->utf8_low = 0xA0; break;
-    case 0xED: d->utf8_high = 0x9F; break;
-    case 0xF0: d->utf8_low = 0x90; break;
-    case 0xF4: d->utf8_high = 0x8F; break;
-    default: break;
-    }
-    return 1;
+    uint8_t lead = d->utf8_lead;
+    d->utf8_lead = 0;
+    d->utf8_need--;
+    return (b & 0xC0u) == 0x80 && !(lead == 0xE0 && b < 0xA0) && !(lead == 0xED && b >= 0xA0) &&
+           !(lead == 0xF0 && b < 0x90) && !(lead == 0xF4 && b >= 0x90);
 }
 #endif
 
 static MCPLINK_SMALL int check_utf8(mcplink_frame_decoder *d, const uint8_t *in, size_t n, int complete)
 {
 #if MCPLINK_CHECK_UTF8
-    for (size_t i = 0; i < n; i++) {
-        if (!utf8_step(d, in[i])) {
-            return refuse(d, MCPLINK_RULE_UTF8, MCPLINK_ERR_PROTOCOL, 1007);
-        }
+    int ok = 1;
+    for (size_t i = 0; i < n && ok; i++) {
+        ok = utf8_step(d, in[i]);
     }
-    if (complete && d->utf8_need > 0) {
-        return refuse(d, MCPLINK_RULE_UTF8, MCPLINK_ERR_PROTOCOL, 1007);
+    if (!ok || (complete && d->utf8_need > 0)) {
+        return refuse(d, MCPLINK_RULE_UTF8);
     }
 #else
     (void)d;
@@ -165,11 +150,11 @@ static int close_frame(mcplink_frame_decoder *d)
     if (d->control_len == 0) {
         d->close_code = 1005;
     } else if (d->control_len == 1) {
-        return violation(d, MCPLINK_RULE_CLOSE_SIZE);
+        return refuse(d, MCPLINK_RULE_CLOSE_SIZE);
     } else {
         unsigned code = (unsigned)d->control[0] << 8 | d->control[1];
         if (!((code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1011) || (code >= 3000 && code <= 4999))) {
-            return violation(d, MCPLINK_RULE_CLOSE_CODE);
+            return refuse(d, MCPLINK_RULE_CLOSE_CODE);
         }
         d->utf8_need = 0;
         if (check_utf8(d, d->control + 2, (size_t)d->control_len - 2u, 1) != 0) {
@@ -208,8 +193,9 @@ static int take_header(mcplink_frame_decoder *d, uint8_t b)
 {
     d->head[d->head_len++] = b;
     if (d->head_len == 2) {
-        if (judge_start(d) != 0) {
-            return d->error;
+        unsigned rule = judge_start(d);
+        if (rule != MCPLINK_RULE_NONE) {
+            return refuse(d, rule);
         }
         switch (d->head[1] & 0x7Fu) {
         case 126: d->head_need = 4; break;
@@ -220,8 +206,9 @@ static int take_header(mcplink_frame_decoder *d, uint8_t b)
     if (d->head_len < d->head_need) {
         return MCPLINK_FRAME_MORE;
     }
-    if (judge_length(d) != 0) {
-        return d->error;
+    unsigned rule = judge_length(d);
+    if (rule != MCPLINK_RULE_NONE) {
+        return refuse(d, rule);
     }
     if (is_control(d)) {
         d->control_len = 0;
@@ -283,56 +270,49 @@ const char *mcplink_frame_reason(const mcplink_frame_decoder *d)
     return d->close_code != 0 && d->control_len > 2 ? (const char *)d->control + 2 : "";
 }
 
+#if MCPLINK_DETAILS
+static MCPLINK_SMALL void put_hex(char out[2], uint8_t v)
+{
+    out[0] = mcplink_priv_hex_lower[v >> 4];
+    out[1] = mcplink_priv_hex_lower[v & 15u];
+}
+#endif
+
 void mcplink_frame_detail(const mcplink_frame_decoder *d, char out[MCPLINK_DETAIL_SIZE])
 {
+    out[0] = '\0';
 #if MCPLINK_DETAILS
-    static const char rules[] = "\0"
-                                "reserved bit set\0"
-                                "masked frame from the server\0"
-                                "reserved opcode\0"
-                                "binary frame\0"
-                                "continuation without a start\0"
-                                "new message inside a fragmented one\0"
-                                "control frame over 125 bytes\0"
-                                "fragmented control frame\0"
-                                "length with its top bit set\0"
-                                "length not in its shortest form\0"
-                                "message larger than the buffer\0"
-                                "close payload of one byte\0"
-                                "close code out of range\0"
-                                "not UTF-8";
-    mcplink_text t = {out, MCPLINK_DETAIL_SIZE, 0};
     if (d->rule != MCPLINK_RULE_NONE) {
-        mcplink_priv_text(&t, mcplink_priv_nth(rules, d->rule));
-        mcplink_priv_text(&t, ", header ");
-        mcplink_priv_text_hex(&t, d->head[0], mcplink_priv_hex_lower);
-        mcplink_priv_text_char(&t, ' ');
-        mcplink_priv_text_hex(&t, d->head[1], mcplink_priv_hex_lower);
+        const char *rule = mcplink_priv_words(d->rule);
+        size_t n = strlen(rule);
+        memcpy(out, rule, n);
+        memcpy(out + n, ", header 00 00", 15);
+        put_hex(out + n + 9, d->head[0]);
+        put_hex(out + n + 12, d->head[1]);
     }
-    (void)mcplink_priv_text_end(&t);
 #else
     (void)d;
-    out[0] = '\0';
 #endif
 }
 
 size_t mcplink_frame_header(uint8_t out[MCPLINK_FRAME_HEADER_MAX], uint8_t op, uint64_t len, const uint8_t mask[4])
 {
-    uint32_t high = (uint32_t)(len >> 32), low = (uint32_t)len;
-    uint8_t *p = out;
-    *p++ = (uint8_t)(0x80u | op);
-    if (high == 0 && low < 126) {
-        *p++ = (uint8_t)(0x80u | low);
-    } else if (high == 0 && low < 65536) {
-        *p++ = 0x80u | 126u;
-        *p++ = (uint8_t)(low >> 8);
-        *p++ = (uint8_t)low;
-    } else {
-        *p++ = 0x80u | 127u;
-        p = mcplink_priv_put32(mcplink_priv_put32(p, high), low);
+    uint8_t form = (uint8_t)len;
+    size_t extended = 0;
+    if (len >= 65536) {
+        form = 127;
+        extended = 8;
+    } else if (len >= 126) {
+        form = 126;
+        extended = 2;
     }
-    memcpy(p, mask, 4);
-    return (size_t)(p - out) + 4;
+    out[0] = (uint8_t)(0x80u | op);
+    out[1] = (uint8_t)(0x80u | form);
+    for (size_t i = extended; i > 0; i--, len >>= 8) {
+        out[1 + i] = (uint8_t)len;
+    }
+    memcpy(out + 2 + extended, mask, 4);
+    return 6 + extended;
 }
 
 void mcplink_frame_mask(uint8_t *dst, const uint8_t *src, size_t len, const uint8_t mask[4], size_t offset)

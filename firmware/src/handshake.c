@@ -1,126 +1,11 @@
-/* The HTTP upgrade: configuration checks, request, answer. */
+/* The HTTP upgrade: request and answer. */
 #include "internal.h"
 
 #define KEY_LEN 24u
+#define GUID "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+#define GUID_LEN (sizeof GUID - 1)
+#define KEY_SIZE (KEY_LEN + GUID_LEN) /* room to hash it in */
 #define ACCEPT_LEN 28u
-
-enum { SEEN_STATUS = 1, SEEN_UPGRADE = 2, SEEN_CONNECTION = 4, SEEN_ACCEPT = 8 };
-
-/* ---- configuration ------------------------------------------------------- */
-
-static int host_char(uint8_t c)
-{
-    return mcplink_priv_unreserved(c) || c == ':' || c == '%';
-}
-
-static int token_char(char c)
-{
-    return mcplink_priv_unreserved((uint8_t)c) ||
-           (c > ' ' && c < 0x7F && mcplink_priv_find("!#$%&'*+^`|", 11, c) != NULL);
-}
-
-static int library_header(const char *name, size_t len)
-{
-    static const char own[] = "host\0upgrade\0connection\0origin\0user-agent\0";
-    static const char prefix[] = "sec-websocket-";
-    size_t n = sizeof prefix - 1;
-    for (const char *p = own; *p != '\0'; p += strlen(p) + 1) {
-        if (mcplink_priv_word(name, len, p)) {
-            return 1;
-        }
-    }
-    return len >= n && mcplink_priv_word(name, n, prefix);
-}
-
-/* One `Name: value` CRLF line; its length, or 0 when it is none or the library's
- * own to write. */
-static MCPLINK_SMALL size_t header_line(const char *s)
-{
-    size_t name = 0;
-    while (token_char(s[name])) {
-        name++;
-    }
-    if (name == 0 || s[name] != ':' || library_header(s, name)) {
-        return 0;
-    }
-    size_t end = name + 1;
-    while ((uint8_t)s[end] >= ' ' || s[end] == '\t') {
-        if (s[end] == 0x7F) {
-            return 0;
-        }
-        end++;
-    }
-    return s[end] == '\r' && s[end + 1] == '\n' ? end + 2 : 0;
-}
-
-static int headers_ok(const char *s)
-{
-    while (*s != '\0') {
-        size_t n = header_line(s);
-        if (n == 0) {
-            return 0;
-        }
-        s += n;
-    }
-    return 1;
-}
-
-static int path_ok(const char *s)
-{
-    if (s == NULL || s[0] != '/') {
-        return 0;
-    }
-    for (; *s != '\0'; s++) {
-        if (*s <= ' ' || *s >= 0x7F || *s == '#') {
-            return 0;
-        }
-    }
-    return 1;
-}
-
-static int host_ok(const char *s)
-{
-    if (s == NULL || s[0] == '\0') {
-        return 0;
-    }
-    for (; *s != '\0'; s++) {
-        if (!host_char((uint8_t)*s)) {
-            return 0;
-        }
-    }
-    return 1;
-}
-
-int mcplink_ws_check(const mcplink_ws_config *c, const char **why)
-{
-    const char *text = "";
-    int err = MCPLINK_ERR_ARG;
-    if (c == NULL) {
-        text = MCPLINK_WORDS("config is missing");
-    } else if (!host_ok(c->host)) {
-        text = MCPLINK_WORDS("host is empty or not a name or address");
-    } else if (strlen(c->host) > MCPLINK_HOST_MAX) {
-        text = MCPLINK_WORDS("host is longer than 253 bytes");
-        err = MCPLINK_ERR_TOO_LARGE;
-    } else if (!path_ok(c->path)) {
-        text = MCPLINK_WORDS("path must start with / and be visible ASCII");
-    } else if (c->segment != NULL && c->segment[0] == '\0') {
-        text = MCPLINK_WORDS("slot name is empty");
-    } else if (c->segment != NULL && strlen(c->segment) > MCPLINK_NAME_MAX) {
-        text = MCPLINK_WORDS("slot name is longer than 64 bytes");
-        err = MCPLINK_ERR_TOO_LARGE;
-    } else if (c->rx_buffer == NULL || c->rx_capacity < MCPLINK_RX_MIN) {
-        text = MCPLINK_WORDS("receive buffer is smaller than 256 bytes");
-    } else if (c->extra_headers != NULL && !headers_ok(c->extra_headers)) {
-        text = MCPLINK_WORDS("extra headers are malformed or the library's own");
-    } else {
-        err = MCPLINK_OK;
-    }
-    if (why != NULL) {
-        *why = text;
-    }
-    return err;
-}
 
 /* ---- request ------------------------------------------------------------- */
 
@@ -172,11 +57,10 @@ static void put_segment(request *r, const char *s)
 }
 
 /* An IPv6 literal is bracketed; its zone means nothing to the server. */
-static void put_host(request *r, const char *host, uint16_t port)
+static void put_host(request *r, const char *host)
 {
-    char digits[6] = "";
-    mcplink_text t = {digits, sizeof digits, 0};
-    int literal = mcplink_priv_find(host, strlen(host), ':') != NULL;
+    size_t len = strlen(host);
+    int literal = mcplink_priv_find(host, len, ':') < len;
     if (literal) {
         put_char(r, '[');
     }
@@ -186,27 +70,33 @@ static void put_host(request *r, const char *host, uint16_t port)
     if (literal) {
         put_char(r, ']');
     }
-    mcplink_priv_text_u32(&t, port);
-    (void)mcplink_priv_text_end(&t);
-    put_char(r, ':');
-    put(r, digits);
+}
+
+static void put_port(request *r, unsigned port)
+{
+    char digits[6];
+    char *p = digits + sizeof digits - 1;
+    *p = '\0';
+    do {
+        *--p = (char)('0' + port % 10);
+        port /= 10;
+    } while (port != 0);
+    put(r, p);
 }
 
 /* Draws the key and keeps the answer it calls for where control payloads will be:
  * nothing is decoded before the handshake is over. */
-static int draw_key(mcplink_ws *ws, char key[KEY_LEN + 1])
+static int draw_key(mcplink_ws *ws, char key[KEY_SIZE])
 {
-    static const char guid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
-    char text[KEY_LEN + sizeof guid];
     uint8_t raw[16], digest[MCPLINK_SHA1_SIZE];
     if (ws->port->random(ws->port->ctx, raw, sizeof raw) != 0) {
-        mcplink_priv_ws_detail(ws, "no entropy for the key");
+        mcplink_priv_ws_detail(ws, MCPLINK_W_NO_ENTROPY);
         return MCPLINK_ERR_TRANSPORT;
     }
-    (void)mcplink_priv_base64(key, KEY_LEN + 1, raw, sizeof raw);
-    memcpy(text, key, KEY_LEN);
-    memcpy(text + KEY_LEN, guid, sizeof guid);
-    mcplink_priv_sha1(digest, text, KEY_LEN + sizeof guid - 1);
+    (void)mcplink_priv_base64(key, KEY_SIZE, raw, sizeof raw);
+    memcpy(key + KEY_LEN, GUID, GUID_LEN);
+    mcplink_priv_sha1(digest, key, KEY_LEN + GUID_LEN);
+    key[KEY_LEN] = '\0';
     (void)mcplink_priv_base64((char *)ws->decoder.control, ACCEPT_LEN + 1, digest, sizeof digest);
     return MCPLINK_OK;
 }
@@ -214,7 +104,7 @@ static int draw_key(mcplink_ws *ws, char key[KEY_LEN + 1])
 int mcplink_priv_request_send(mcplink_ws *ws)
 {
     const mcplink_ws_config *c = &ws->config;
-    char key[KEY_LEN + 1];
+    char key[KEY_SIZE];
     int err = draw_key(ws, key);
     if (err != MCPLINK_OK) {
         return err;
@@ -227,11 +117,15 @@ int mcplink_priv_request_send(mcplink_ws *ws)
         put_segment(&r, c->segment);
     }
     put(&r, " HTTP/1.1\r\nHost: ");
-    put_host(&r, c->host, c->port);
+    put_host(&r, c->host);
+    put_char(&r, ':');
+    put_port(&r, c->port);
     put(&r, "\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: ");
     put(&r, key);
     put(&r, "\r\nSec-WebSocket-Version: 13\r\nUser-Agent: mcplink/" MCPLINK_VERSION "\r\n");
-    put(&r, c->extra_headers != NULL ? c->extra_headers : "");
+    if (c->extra_headers != NULL) {
+        put(&r, c->extra_headers);
+    }
     put(&r, "\r\n");
     flush(&r);
     ws->head_seen = 0;
@@ -242,35 +136,37 @@ int mcplink_priv_request_send(mcplink_ws *ws)
 
 /* ---- answer -------------------------------------------------------------- */
 
-static int say(mcplink_ws *ws, int err, const char *text)
-{
-    mcplink_priv_ws_detail(ws, text);
-    return err;
-}
+/* An answer is judged to be COMPLETE, INCOMPLETE or what it is refused for, an enum
+ * mcplink_word. */
+enum { COMPLETE = MCPLINK_OK, INCOMPLETE = MCPLINK_PENDING };
+
+#define SEEN_STATUS 0x80u /* in head_seen, beside a bit for each of the first three headers */
 
 static const char http[] = "HTTP/1.1 ";
 #define HTTP_LEN (sizeof http - 1)
 
-static int status_line(mcplink_ws *ws, const char *line, size_t len)
+static unsigned status_line(mcplink_ws *ws, const char *line, size_t len)
 {
     unsigned status = 0;
     if (len < HTTP_LEN + 3 || (len > HTTP_LEN + 3 && line[HTTP_LEN + 3] != ' ')) {
-        return say(ws, MCPLINK_ERR_PROTOCOL, "the answer is not HTTP/1.1");
+        return MCPLINK_W_NOT_HTTP;
     }
     for (size_t i = HTTP_LEN; i < HTTP_LEN + 3; i++) {
         if (line[i] < '0' || line[i] > '9') {
-            return say(ws, MCPLINK_ERR_PROTOCOL, "the answer is not HTTP/1.1");
+            return MCPLINK_W_NOT_HTTP;
         }
         status = status * 10u + (unsigned)(line[i] - '0');
     }
     ws->http_status = (uint16_t)status;
     if (status != 101) {
-        char text[] = "HTTP 000";
-        memcpy(text + 5, line + HTTP_LEN, 3);
-        return say(ws, MCPLINK_ERR_HANDSHAKE, text);
+        mcplink_priv_ws_detail(ws, MCPLINK_W_STATUS);
+        if (MCPLINK_DETAILS) {
+            memcpy(ws->detail + 5, line + HTTP_LEN, 3);
+        }
+        return MCPLINK_W_STATUS;
     }
     ws->head_seen |= SEEN_STATUS;
-    return MCPLINK_OK;
+    return INCOMPLETE;
 }
 
 static int is_blank(char c)
@@ -278,110 +174,117 @@ static int is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-static void trim(const char **s, size_t *len)
+typedef struct span {
+    const char *s;
+    size_t len;
+} span;
+
+static span trim(span v)
 {
-    while (*len > 0 && is_blank(**s)) {
-        (*s)++;
-        (*len)--;
+    while (v.len > 0 && is_blank(v.s[0])) {
+        v.s++;
+        v.len--;
     }
-    while (*len > 0 && is_blank((*s)[*len - 1])) {
-        (*len)--;
+    while (v.len > 0 && is_blank(v.s[v.len - 1])) {
+        v.len--;
     }
+    return v;
 }
 
-static int list_has(const char *s, size_t len, const char *word)
+static int is_word(span v, const char *word)
 {
-    while (len > 0) {
-        const char *comma = mcplink_priv_find(s, len, ',');
-        size_t n = comma != NULL ? (size_t)(comma - s) : len;
-        const char *item = s;
-        size_t item_len = n;
-        trim(&item, &item_len);
-        if (mcplink_priv_word(item, item_len, word)) {
+    v = trim(v);
+    return mcplink_priv_word(v.s, v.len, word);
+}
+
+static int list_has(span list, const char *word)
+{
+    for (;;) {
+        span item = {list.s, mcplink_priv_find(list.s, list.len, ',')};
+        if (is_word(item, word)) {
             return 1;
         }
-        n += comma != NULL;
-        s += n;
-        len -= n;
-    }
-    return 0;
-}
-
-static int header(mcplink_ws *ws, const char *line, size_t len)
-{
-    const char *colon = mcplink_priv_find(line, len, ':');
-    if (colon == NULL || colon == line || is_blank(line[0])) {
-        return say(ws, MCPLINK_ERR_PROTOCOL, "malformed header in the answer");
-    }
-    size_t name = (size_t)(colon - line);
-    const char *value = colon + 1;
-    size_t n = len - name - 1;
-    trim(&value, &n);
-    if (mcplink_priv_word(line, name, "sec-websocket-accept")) {
-        if (n != ACCEPT_LEN || memcmp(value, ws->decoder.control, ACCEPT_LEN) != 0) {
-            return say(ws, MCPLINK_ERR_HANDSHAKE, "wrong Sec-WebSocket-Accept");
+        if (item.len == list.len) {
+            return 0;
         }
-        ws->head_seen |= SEEN_ACCEPT;
-    } else if (mcplink_priv_word(line, name, "sec-websocket-extensions")) {
-        return say(ws, MCPLINK_ERR_UNSUPPORTED, "the server imposes an extension");
-    } else if (mcplink_priv_word(line, name, "sec-websocket-protocol")) {
-        return say(ws, MCPLINK_ERR_HANDSHAKE, "the server imposes a subprotocol");
-    } else if (mcplink_priv_word(line, name, "upgrade") && mcplink_priv_word(value, n, "websocket")) {
-        ws->head_seen |= SEEN_UPGRADE;
-    } else if (mcplink_priv_word(line, name, "connection") && list_has(value, n, "upgrade")) {
-        ws->head_seen |= SEEN_CONNECTION;
+        list.s += item.len + 1;
+        list.len -= item.len + 1;
     }
-    return MCPLINK_OK;
 }
 
-static int complete(mcplink_ws *ws)
+static unsigned header_line(mcplink_ws *ws, const char *line, size_t len)
 {
-    if (!(ws->head_seen & SEEN_UPGRADE)) {
-        return say(ws, MCPLINK_ERR_HANDSHAKE, "no Upgrade: websocket in the answer");
+    size_t name_len = mcplink_priv_find(line, len, ':');
+    if (name_len == len || name_len == 0 || is_blank(line[0])) {
+        return MCPLINK_W_BAD_ANSWER;
     }
-    if (!(ws->head_seen & SEEN_CONNECTION)) {
-        return say(ws, MCPLINK_ERR_HANDSHAKE, "no Connection: Upgrade in the answer");
+    unsigned header = mcplink_priv_header(line, name_len);
+    span value = {line + name_len + 1, len - name_len - 1};
+    value = trim(value);
+    if (header == MCPLINK_H_EXTENSIONS) {
+        return MCPLINK_W_EXTENSION;
     }
-    if (!(ws->head_seen & SEEN_ACCEPT)) {
-        return say(ws, MCPLINK_ERR_HANDSHAKE, "no Sec-WebSocket-Accept in the answer");
+    if (header == MCPLINK_H_PROTOCOL) {
+        return MCPLINK_W_SUBPROTOCOL;
     }
-    return MCPLINK_OK;
+    if (header == MCPLINK_H_ACCEPT &&
+        (value.len != ACCEPT_LEN || memcmp(value.s, ws->decoder.control, ACCEPT_LEN) != 0)) {
+        return MCPLINK_W_WRONG_ACCEPT;
+    }
+    if (header == MCPLINK_H_ACCEPT || (header == MCPLINK_H_UPGRADE && is_word(value, "websocket")) ||
+        (header == MCPLINK_H_CONNECTION && list_has(value, "upgrade"))) {
+        ws->head_seen |= (uint8_t)(1u << header);
+    }
+    return INCOMPLETE;
+}
+
+static unsigned blank_line(const mcplink_ws *ws)
+{
+    unsigned i = MCPLINK_H_UPGRADE;
+    while ((ws->head_seen >> i & 1u) != 0) {
+        i++;
+    }
+    return i > MCPLINK_H_ACCEPT ? COMPLETE : MCPLINK_W_NO_UPGRADE + i;
 }
 
 /* Lines are judged as they complete; rd is the start of the current one. */
-int mcplink_priv_response_read(mcplink_ws *ws)
+static unsigned judge(mcplink_ws *ws)
 {
     const char *buf = ws->config.rx_buffer;
     size_t start = ws->wr < HTTP_LEN ? ws->wr : HTTP_LEN;
-    if (!(ws->head_seen & SEEN_STATUS) && memcmp(buf, http, start) != 0) {
-        return say(ws, MCPLINK_ERR_PROTOCOL, "the answer is not HTTP/1.1");
+    unsigned verdict = INCOMPLETE;
+    if ((ws->head_seen & SEEN_STATUS) == 0 && memcmp(buf, http, start) != 0) {
+        return MCPLINK_W_NOT_HTTP;
     }
-    while (ws->rd < ws->wr) {
+    while (verdict == INCOMPLETE) {
         const char *line = buf + ws->rd;
-        const char *lf = mcplink_priv_find(line, ws->wr - ws->rd, '\n');
-        if (lf == NULL) {
-            break;
+        size_t arrived = ws->wr - ws->rd;
+        size_t len = mcplink_priv_find(line, arrived, '\n');
+        if (len == arrived) {
+            return ws->wr == ws->config.rx_capacity ? MCPLINK_W_LONG_ANSWER : INCOMPLETE;
         }
-        size_t len = (size_t)(lf - line);
         if (len == 0 || line[len - 1] != '\r') {
-            return say(ws, MCPLINK_ERR_PROTOCOL, "malformed header in the answer");
+            return MCPLINK_W_BAD_ANSWER;
         }
         len--;
         ws->rd += len + 2;
-        int err;
-        if (!(ws->head_seen & SEEN_STATUS)) {
-            err = status_line(ws, line, len);
+        if ((ws->head_seen & SEEN_STATUS) == 0) {
+            verdict = status_line(ws, line, len);
         } else if (len == 0) {
-            return complete(ws);
+            verdict = blank_line(ws);
         } else {
-            err = header(ws, line, len);
-        }
-        if (err != MCPLINK_OK) {
-            return err;
+            verdict = header_line(ws, line, len);
         }
     }
-    if (ws->wr == ws->config.rx_capacity) {
-        return say(ws, MCPLINK_ERR_TOO_LARGE, "the HTTP answer is larger than the buffer");
+    return verdict;
+}
+
+int mcplink_priv_response_read(mcplink_ws *ws)
+{
+    unsigned verdict = judge(ws);
+    if (verdict <= INCOMPLETE) {
+        return (int)verdict;
     }
-    return MCPLINK_PENDING;
+    mcplink_priv_ws_detail(ws, verdict);
+    return mcplink_priv_word_error(verdict);
 }

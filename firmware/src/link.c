@@ -23,33 +23,34 @@ static void apply_defaults(mcplink_link_config *c)
     }
 }
 
+static MCPLINK_SMALL void copy_config(mcplink_ws_config *ws, const mcplink_link_config *c)
+{
+    ws->host = c->host;
+    ws->port = c->port;
+    ws->tls = c->tls;
+    ws->extra_headers = c->extra_headers;
+    ws->connect_timeout_ms = c->connect_timeout_ms;
+    ws->handshake_timeout_ms = c->handshake_timeout_ms;
+    ws->send_timeout_ms = c->send_timeout_ms;
+    ws->rx_buffer = c->rx_buffer;
+    ws->rx_capacity = c->rx_capacity;
+}
+
 int mcplink_link_init(mcplink_link *link, const mcplink_port *port, const mcplink_link_config *config,
                       const char *path, const char *segment, mcplink_open_hook hook)
 {
-    const char *why = MCPLINK_WORDS("port lacks a function");
     if (link == NULL || config == NULL) {
         return MCPLINK_ERR_ARG;
     }
     memset(link, 0, sizeof *link);
     mcplink_ws_config *ws = &link->ws.config;
-    ws->host = config->host;
-    ws->port = config->port;
-    ws->tls = config->tls;
+    copy_config(ws, config);
     ws->path = path;
     ws->segment = segment;
-    ws->extra_headers = config->extra_headers;
-    ws->connect_timeout_ms = config->connect_timeout_ms;
-    ws->handshake_timeout_ms = config->handshake_timeout_ms;
-    ws->send_timeout_ms = config->send_timeout_ms;
-    ws->rx_buffer = config->rx_buffer;
-    ws->rx_capacity = config->rx_capacity;
-    int err = mcplink_port_check(port);
-    if (err == MCPLINK_OK) {
-        err = mcplink_ws_check(ws, &why);
-    }
-    if (err != MCPLINK_OK) {
-        mcplink_priv_ws_detail(&link->ws, why);
-        return err;
+    unsigned fault = mcplink_priv_fault(port, ws);
+    if (fault != 0) {
+        mcplink_priv_ws_detail(&link->ws, fault);
+        return mcplink_priv_word_error(fault);
     }
     link->port = port;
     link->config = *config;
@@ -69,20 +70,20 @@ const char *mcplink_link_detail(const mcplink_link *link)
 
 /* ---- events and retry ---------------------------------------------------- */
 
-void mcplink_priv_emit(mcplink_link *link, mcplink_event *event)
+void mcplink_priv_event(const mcplink_link *link, mcplink_event *event, mcplink_event_type type)
 {
+    memset(event, 0, sizeof *event);
+    event->type = type;
     event->at_ms = now_of(link);
     event->attempts = link->attempts;
     event->connects = link->connects;
-    if (event->reason == NULL) {
-        event->reason = "";
-    }
-    if (event->slot == NULL) {
-        event->slot = "";
-    }
-    if (event->detail == NULL) {
-        event->detail = "";
-    }
+    event->reason = "";
+    event->detail = "";
+    event->slot = "";
+}
+
+void mcplink_priv_emit(const mcplink_link *link, const mcplink_event *event)
+{
     if (link->config.on_event != NULL) {
         link->config.on_event(link->config.event_user, event);
     }
@@ -91,11 +92,10 @@ void mcplink_priv_emit(mcplink_link *link, mcplink_event *event)
 uint32_t mcplink_link_draw(const mcplink_link *link, uint32_t low, uint32_t high)
 {
     uint32_t r;
-    uint64_t span = (uint64_t)(high - low) + 1u;
     if (link->port->random(link->port->ctx, &r, sizeof r) != 0) {
         return high;
     }
-    return low + (uint32_t)((uint64_t)r * span >> 32);
+    return low + (uint32_t)(((uint64_t)r * (high - low) + r) >> 32);
 }
 
 /* Until a link has proved itself a failure keeps doubling the window: a slot that
@@ -128,8 +128,7 @@ static void schedule(mcplink_link *link, mcplink_event_type type, int error)
     link->state = MCPLINK_LINK_WAITING;
 
     mcplink_event event;
-    memset(&event, 0, sizeof event);
-    event.type = type;
+    mcplink_priv_event(link, &event, type);
     event.error = error;
     event.next_retry_ms = wait;
     event.window_ms = window;
@@ -187,14 +186,13 @@ static void connected(mcplink_link *link)
 {
     uint32_t now = now_of(link);
     mcplink_event event;
-    memset(&event, 0, sizeof event);
     link->state = MCPLINK_LINK_CONNECTED;
     link->connects++;
     link->proven = 0;
     link->ping_out = 0;
     link->up_ms = now;
     link->last_ping_ms = now;
-    event.type = MCPLINK_EVENT_CONNECTED;
+    mcplink_priv_event(link, &event, MCPLINK_EVENT_CONNECTED);
     event.down_ms = now - link->down_since_ms;
     event.window_ms = link->window_ms;
     event.next_window_ms = link->window_ms;
@@ -288,11 +286,10 @@ static int receive(mcplink_link *link, const char **data, size_t *len, int32_t t
     int32_t wait = timeout_ms;
     for (;;) {
         int err = ping_if_due(link);
-        if (err != MCPLINK_OK) {
-            return lost(link, err);
+        if (err == MCPLINK_OK) {
+            err = mcplink_ws_receive(&link->ws, data, len,
+                                     mcplink_priv_shorter(wait, keepalive_left(link, now_of(link))));
         }
-        err = mcplink_ws_receive(&link->ws, data, len,
-                                 mcplink_priv_shorter(wait, keepalive_left(link, now_of(link))));
         if (err == MCPLINK_OK) {
             return err;
         }
@@ -303,11 +300,11 @@ static int receive(mcplink_link *link, const char **data, size_t *len, int32_t t
         prove_by_age(link, now);
         if (is_dead(link, now)) {
             mcplink_ws_close(&link->ws, 0);
-            mcplink_priv_ws_detail(&link->ws, "no pong");
+            mcplink_priv_ws_detail(&link->ws, MCPLINK_W_NO_PONG);
             return lost(link, MCPLINK_ERR_TIMEOUT);
         }
-        wait = timeout_ms < 0 ? timeout_ms : mcplink_priv_left(until, now);
-        if (keepalive_left(link, now) != 0 || (timeout_ms >= 0 && wait <= 0)) {
+        wait = mcplink_priv_rest(timeout_ms, until, now);
+        if (keepalive_left(link, now) != 0 || wait == 0) {
             return MCPLINK_ERR_TIMEOUT;
         }
     }
@@ -319,14 +316,13 @@ int mcplink_link_poll(mcplink_link *link, const char **data, size_t *len, int32_
         return MCPLINK_ERR_ARG;
     }
     if (link->state == MCPLINK_LINK_CONNECTED) {
-        prove_by_age(link, now_of(link));
         return receive(link, data, len, timeout_ms);
     }
     if (link->state == MCPLINK_LINK_IDLE) {
         return MCPLINK_ERR_STATE;
     }
     if (link->state == MCPLINK_LINK_WAITING) {
-        int32_t left = mcplink_priv_left(link->due_ms, now_of(link));
+        int32_t left = mcplink_priv_until(link->port, link->due_ms);
         if (left > 0) {
             return wait_until_due(link, left, timeout_ms);
         }

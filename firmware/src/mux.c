@@ -23,8 +23,8 @@ static int send_envelope(mcplink_ws *ws, const char *slot, const char *payload, 
 {
     mcplink_out o;
     char out[6];
-    uint64_t total = sizeof ENVELOPE_HEAD - 1 + sizeof ENVELOPE_MIDDLE - 1 + sizeof ENVELOPE_TAIL - 1;
-    total += (uint64_t)escaped_len(slot) + len;
+    size_t total = sizeof ENVELOPE_HEAD - 1 + sizeof ENVELOPE_MIDDLE - 1 + sizeof ENVELOPE_TAIL - 1;
+    total += escaped_len(slot) + len;
     mcplink_priv_out_begin(&o, ws, MCPLINK_OP_TEXT, total);
     mcplink_priv_out_put(&o, ENVELOPE_HEAD, sizeof ENVELOPE_HEAD - 1);
     for (; *slot != '\0'; slot++) {
@@ -73,33 +73,27 @@ int mcplink_mux_send(mcplink_mux *m, size_t slot, const char *json, size_t len)
 
 /* ---- configuration ------------------------------------------------------- */
 
-static int check_slots(mcplink_mux *m, const mcplink_mux_config *c)
+static unsigned slots_fault(const mcplink_mux_config *c)
 {
-    const char *why = NULL;
-    int err = MCPLINK_ERR_ARG;
     if (c->slots == NULL || c->slot_count == 0) {
-        why = "no slots";
+        return MCPLINK_W_NO_SLOTS;
     }
-    for (size_t i = 0; why == NULL && i < c->slot_count; i++) {
+    for (size_t i = 0; i < c->slot_count; i++) {
         const char *name = c->slots[i].name;
-        if (name == NULL || name[0] == '\0') {
-            why = "slot name is empty";
-        } else if (strlen(name) > MCPLINK_NAME_MAX) {
-            why = "slot name is longer than 64 bytes";
-            err = MCPLINK_ERR_TOO_LARGE;
+        size_t len = name != NULL ? strlen(name) : 0;
+        if (len == 0) {
+            return MCPLINK_W_NO_NAME;
         }
-        for (size_t j = 0; why == NULL && j < i; j++) {
-            if (strlen(name) == strlen(c->slots[j].name) && memcmp(name, c->slots[j].name, strlen(name)) == 0) {
-                why = "two slots have the same name";
+        if (len > MCPLINK_NAME_MAX) {
+            return MCPLINK_W_LONG_NAME;
+        }
+        for (size_t j = 0; j < i; j++) {
+            if (len == strlen(c->slots[j].name) && memcmp(name, c->slots[j].name, len) == 0) {
+                return MCPLINK_W_SAME_NAME;
             }
         }
     }
-    if (why == NULL) {
-        return MCPLINK_OK;
-    }
-    m->link.state = MCPLINK_LINK_IDLE;
-    mcplink_priv_ws_detail(&m->link.ws, why);
-    return err;
+    return 0;
 }
 
 int mcplink_mux_init(mcplink_mux *m, const mcplink_port *port, const mcplink_mux_config *config)
@@ -110,11 +104,14 @@ int mcplink_mux_init(mcplink_mux *m, const mcplink_port *port, const mcplink_mux
     memset(m, 0, sizeof *m);
     int err = mcplink_link_init(&m->link, port, &config->link, config->path != NULL ? config->path : "/providers",
                                 NULL, register_all);
-    if (err == MCPLINK_OK) {
-        err = check_slots(m, config);
-    }
     if (err != MCPLINK_OK) {
         return err;
+    }
+    unsigned fault = slots_fault(config);
+    if (fault != 0) {
+        m->link.state = MCPLINK_LINK_IDLE;
+        mcplink_priv_ws_detail(&m->link.ws, fault);
+        return mcplink_priv_word_error(fault);
     }
     m->slots = config->slots;
     m->slot_count = config->slot_count;
@@ -145,8 +142,7 @@ static const char *plain_text(mcplink_mux *m, const mcplink_tunnel_error *error)
 static void refuse(mcplink_mux *m, mcplink_mux_slot *slot, const mcplink_tunnel_error *error)
 {
     mcplink_event event;
-    memset(&event, 0, sizeof event);
-    event.type = MCPLINK_EVENT_SLOT_REFUSED;
+    mcplink_priv_event(&m->link, &event, MCPLINK_EVENT_SLOT_REFUSED);
     event.error = MCPLINK_ERR_STATE;
     event.slot = slot->name;
     event.rpc_code = error->code;

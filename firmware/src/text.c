@@ -65,37 +65,33 @@ const char *mcplink_priv_nth(const char *packed, unsigned index)
     return packed;
 }
 
-const char *mcplink_priv_find(const char *s, size_t len, char c)
+size_t mcplink_priv_find(const char *s, size_t len, char c)
 {
-    for (size_t i = 0; i < len; i++) {
-        if (s[i] == c) {
-            return s + i;
-        }
+    size_t i = 0;
+    while (i < len && s[i] != c) {
+        i++;
     }
-    return NULL;
+    return i;
 }
 
 int mcplink_priv_word(const char *s, size_t len, const char *word)
 {
-    if (strlen(word) != len) {
-        return 0;
-    }
-    for (size_t i = 0; i < len; i++) {
-        char c = s[i];
+    for (; len > 0; len--, s++, word++) {
+        char c = *s;
         if (c >= 'A' && c <= 'Z') {
             c = (char)(c + ('a' - 'A'));
         }
-        if (c != word[i]) {
+        if (c != *word || c == '\0') {
             return 0;
         }
     }
-    return 1;
+    return *word == '\0';
 }
 
-int mcplink_priv_unreserved(uint8_t c)
+int mcplink_priv_unreserved(unsigned c)
 {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
-           c == '_' || c == '~';
+    unsigned letter = c | 0x20u; /* in lower case, if it is one */
+    return (letter >= 'a' && letter <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' || c == '~';
 }
 
 int mcplink_url_encode(char *out, size_t cap, const char *text)

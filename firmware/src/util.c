@@ -6,104 +6,79 @@ static uint32_t rotate(uint32_t v, unsigned n)
     return (v << n) | (v >> (32u - n));
 }
 
-/* One 64-byte block. The schedule is kept as a ring of 16 words. */
-static void sha1_block(uint32_t h[5], const uint8_t *block)
+/* Takes the first of n words out and puts one behind the last. */
+static MCPLINK_SMALL void push(uint32_t *words, size_t n, uint32_t word)
 {
-    uint32_t w[16];
-    for (unsigned i = 0; i < 16; i++) {
-        const uint8_t *b = block + (size_t)4 * i;
-        w[i] = (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
-    }
-    uint32_t a = h[0], b = h[1], c = h[2], d = h[3], e = h[4];
+    memmove(words, words + 1, (n - 1) * sizeof *words);
+    words[n - 1] = word;
+}
+
+/* One block of 16 words; the schedule slides over it. h is kept from e to a. */
+static void sha1_block(uint32_t h[5], uint32_t w[16])
+{
+    static const uint32_t k[4] = {0x5A827999u, 0x6ED9EBA1u, 0x8F1BBCDCu, 0xCA62C1D6u};
+    uint32_t v[5];
+    memcpy(v, h, sizeof v);
     for (unsigned i = 0; i < 80; i++) {
-        uint32_t f, k;
-        if (i >= 16) {
-            w[i & 15u] = rotate(w[(i + 13) & 15u] ^ w[(i + 8) & 15u] ^ w[(i + 2) & 15u] ^ w[i & 15u], 1);
-        }
-        if (i < 20) {
+        unsigned round = i / 20;
+        uint32_t d = v[1], c = v[2], b = v[3];
+        uint32_t f = b ^ c ^ d;
+        if (round == 0) {
             f = (b & c) | (~b & d);
-            k = 0x5A827999u;
-        } else if (i < 40) {
-            f = b ^ c ^ d;
-            k = 0x6ED9EBA1u;
-        } else if (i < 60) {
+        } else if (round == 2) {
             f = (b & c) | (b & d) | (c & d);
-            k = 0x8F1BBCDCu;
-        } else {
-            f = b ^ c ^ d;
-            k = 0xCA62C1D6u;
         }
-        uint32_t next = rotate(a, 5) + f + e + k + w[i & 15u];
-        e = d;
-        d = c;
-        c = rotate(b, 30);
-        b = a;
-        a = next;
+        push(v, 5, rotate(v[4], 5) + f + v[0] + k[round] + w[0]);
+        v[2] = rotate(v[2], 30);
+        push(w, 16, rotate(w[13] ^ w[8] ^ w[2] ^ w[0], 1));
     }
-    h[0] += a;
-    h[1] += b;
-    h[2] += c;
-    h[3] += d;
-    h[4] += e;
+    for (unsigned i = 0; i < 5; i++) {
+        h[i] += v[i];
+    }
 }
 
 /* Inputs are short: the length in bits fits 32. */
 void mcplink_priv_sha1(uint8_t out[MCPLINK_SHA1_SIZE], const void *data, size_t len)
 {
-    uint32_t h[5] = {0x67452301u, 0xEFCDAB89u, 0x98BADCFEu, 0x10325476u, 0xC3D2E1F0u};
+    uint32_t h[5] = {0xC3D2E1F0u, 0x10325476u, 0x98BADCFEu, 0xEFCDAB89u, 0x67452301u};
+    uint32_t w[16] = {0};
     const uint8_t *in = data;
-    size_t end = len + 9; /* data, a one bit, the length */
-    uint8_t block[64];
-    for (size_t at = 0; at < end; at += sizeof block) {
-        memset(block, 0, sizeof block);
-        if (at < len) {
-            memcpy(block, in + at, len - at < sizeof block ? len - at : sizeof block);
+    size_t words = (len + 9 + 63) / 64 * 16; /* data, a one bit, the length, in whole blocks */
+    for (size_t i = 0; i < words; i++) {
+        uint32_t word = 0;
+        for (size_t at = 4 * i; at < 4 * i + 4; at++) {
+            word = word << 8 | (at < len ? in[at] : at == len ? 0x80u : 0u);
         }
-        if (at <= len && len - at < sizeof block) {
-            block[len - at] = 0x80;
+        push(w, 16, i + 1 < words ? word : (uint32_t)len * 8u);
+        if (i % 16 == 15) {
+            sha1_block(h, w);
         }
-        if (end - at <= sizeof block) {
-            mcplink_priv_put32(block + 60, (uint32_t)len * 8u);
-        }
-        sha1_block(h, block);
     }
-    for (unsigned i = 0; i < 5; i++) {
-        out = mcplink_priv_put32(out, h[i]);
+    for (unsigned i = 0; i < MCPLINK_SHA1_SIZE; i++) {
+        out[i] = (uint8_t)(h[4 - i / 4] >> (24 - 8 * (i % 4)));
     }
-}
-
-uint8_t *mcplink_priv_put32(uint8_t *p, uint32_t v)
-{
-    for (unsigned i = 0; i < 4; i++, v <<= 8) {
-        *p++ = (uint8_t)(v >> 24);
-    }
-    return p;
-}
-
-static char base64_digit(uint32_t v)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    return digits[v & 63u];
 }
 
 int mcplink_priv_base64(char *out, size_t cap, const uint8_t *data, size_t len)
 {
-    mcplink_text t = {out, cap, 0};
-    for (size_t i = 0; i < len; i += 3) {
-        size_t n = len - i;
-        uint32_t v = (uint32_t)data[i] << 16;
-        if (n > 1) {
-            v |= (uint32_t)data[i + 1] << 8;
-        }
-        if (n > 2) {
-            v |= data[i + 2];
-        }
-        mcplink_priv_text_char(&t, base64_digit(v >> 18));
-        mcplink_priv_text_char(&t, base64_digit(v >> 12));
-        mcplink_priv_text_char(&t, n > 1 ? base64_digit(v >> 6) : '=');
-        mcplink_priv_text_char(&t, n > 2 ? base64_digit(v) : '=');
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    char *p = out;
+    if ((len + 2) / 3 * 4 >= cap) {
+        return MCPLINK_ERR_TOO_LARGE;
     }
-    return mcplink_priv_text_end(&t);
+    for (size_t bit = 0; bit < 8 * len; bit += 6) {
+        size_t i = bit / 8;
+        unsigned pair = (unsigned)data[i] << 8;
+        if (i + 1 < len) {
+            pair |= data[i + 1];
+        }
+        *p++ = digits[pair >> (10 - bit % 8) & 63u];
+    }
+    while ((p - out) % 4 != 0) {
+        *p++ = '=';
+    }
+    *p = '\0';
+    return (int)(p - out);
 }
 
 int mcplink_port_check(const mcplink_port *port)
@@ -122,6 +97,20 @@ int32_t mcplink_priv_left(uint32_t deadline, uint32_t now)
         return (int32_t)d;
     }
     return -(int32_t)(UINT32_MAX - d) - 1;
+}
+
+int32_t mcplink_priv_until(const mcplink_port *port, uint32_t deadline)
+{
+    return mcplink_priv_left(deadline, mcplink_priv_now(port));
+}
+
+int32_t mcplink_priv_rest(int32_t timeout_ms, uint32_t until, uint32_t now)
+{
+    int32_t left = mcplink_priv_left(until, now);
+    if (timeout_ms < 0) {
+        return timeout_ms;
+    }
+    return left > 0 ? left : 0;
 }
 
 int32_t mcplink_priv_shorter(int32_t a, int32_t b)

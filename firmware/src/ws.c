@@ -2,12 +2,12 @@
 #include "internal.h"
 
 #if MCPLINK_DETAILS
-void mcplink_priv_ws_detail(mcplink_ws *ws, const char *text)
+/* Every text of words.c fits. */
+void mcplink_priv_ws_detail(mcplink_ws *ws, unsigned word)
 {
-    mcplink_text t = {ws->detail, sizeof ws->detail, 0};
+    const char *text = mcplink_priv_words(word);
     if (ws->detail[0] == '\0') {
-        mcplink_priv_text(&t, text);
-        (void)mcplink_priv_text_end(&t);
+        memcpy(ws->detail, text, strlen(text) + 1);
     }
 }
 #endif
@@ -16,13 +16,13 @@ void mcplink_priv_ws_detail(mcplink_ws *ws, const char *text)
 
 int mcplink_priv_ws_write(mcplink_ws *ws, const void *buf, size_t len, uint32_t deadline_ms)
 {
-    int32_t left = mcplink_priv_left(deadline_ms, mcplink_priv_now(ws->port));
+    int32_t left = mcplink_priv_until(ws->port, deadline_ms);
     int n = MCPLINK_ERR_TIMEOUT;
     if (left > 0) {
         n = ws->port->send(ws->port->ctx, buf, len, left);
     }
     if (n == MCPLINK_ERR_TIMEOUT) {
-        mcplink_priv_ws_detail(ws, "send timed out");
+        mcplink_priv_ws_detail(ws, MCPLINK_W_SEND_TIMEOUT);
         return MCPLINK_ERR_TRANSPORT;
     }
     if (n < 0) {
@@ -56,7 +56,7 @@ static void out_flush(mcplink_out *o)
     o->fill = 0;
 }
 
-void mcplink_priv_out_begin(mcplink_out *o, mcplink_ws *ws, uint8_t opcode, uint64_t len)
+void mcplink_priv_out_begin(mcplink_out *o, mcplink_ws *ws, uint8_t opcode, size_t len)
 {
     o->ws = ws;
     o->pos = 0;
@@ -65,7 +65,7 @@ void mcplink_priv_out_begin(mcplink_out *o, mcplink_ws *ws, uint8_t opcode, uint
     o->error = MCPLINK_OK;
     if (ws->port->random(ws->port->ctx, o->mask, sizeof o->mask) != 0) {
         o->error = MCPLINK_ERR_TRANSPORT;
-        mcplink_priv_ws_detail(ws, "no entropy for a mask");
+        mcplink_priv_ws_detail(ws, MCPLINK_W_NO_ENTROPY);
         return;
     }
     o->fill = mcplink_frame_header(o->chunk, opcode, len, o->mask);
@@ -112,12 +112,6 @@ static int send_frame(mcplink_ws *ws, uint8_t opcode, const void *data, size_t l
 
 /* ---- end ----------------------------------------------------------------- */
 
-static void shut(mcplink_ws *ws)
-{
-    ws->state = MCPLINK_WS_CLOSED;
-    ws->port->close(ws->port->ctx);
-}
-
 /* A courtesy on the way out: the error that led here stays the one reported. */
 static void send_close(mcplink_ws *ws, uint16_t code)
 {
@@ -127,13 +121,10 @@ static void send_close(mcplink_ws *ws, uint16_t code)
 
 int mcplink_priv_ws_fail(mcplink_ws *ws, int error, uint16_t code)
 {
-    if (code != 0) {
-        send_close(ws, code);
-    }
     if (error == MCPLINK_ERR_CLOSED && ws->close_code == 0) {
         ws->close_code = MCPLINK_CLOSE_ABNORMAL;
     }
-    shut(ws);
+    mcplink_ws_close(ws, code);
     return error;
 }
 
@@ -145,7 +136,8 @@ void mcplink_ws_close(mcplink_ws *ws, uint16_t code)
     if (ws->state == MCPLINK_WS_OPEN && code != 0) {
         send_close(ws, code);
     }
-    shut(ws);
+    ws->state = MCPLINK_WS_CLOSED;
+    ws->port->close(ws->port->ctx);
 }
 
 const char *mcplink_ws_reason(const mcplink_ws *ws)
@@ -157,12 +149,9 @@ const char *mcplink_ws_reason(const mcplink_ws *ws)
 
 int mcplink_ws_begin(mcplink_ws *ws, const mcplink_port *port, const mcplink_ws_config *config)
 {
-    int err = mcplink_ws_check(config, NULL);
-    if (err == MCPLINK_OK && (ws == NULL || mcplink_port_check(port) != MCPLINK_OK)) {
-        err = MCPLINK_ERR_ARG;
-    }
-    if (err != MCPLINK_OK) {
-        return err;
+    unsigned fault = mcplink_priv_fault(port, config);
+    if (ws == NULL || fault != 0) {
+        return ws == NULL ? MCPLINK_ERR_ARG : mcplink_priv_word_error(fault);
     }
     mcplink_ws_config *c = &ws->config;
     if (config != c) {
@@ -188,12 +177,12 @@ int mcplink_ws_begin(mcplink_ws *ws, const mcplink_port *port, const mcplink_ws_
 static int connect_step(mcplink_ws *ws, int32_t timeout_ms)
 {
     const mcplink_port *port = ws->port;
-    int32_t left = mcplink_priv_left(ws->deadline_ms, mcplink_priv_now(port));
+    int32_t left = mcplink_priv_until(port, ws->deadline_ms);
     int err = MCPLINK_ERR_TIMEOUT;
     if (left > 0) {
         err = port->open(port->ctx, ws->config.host, ws->config.port, ws->config.tls,
                          mcplink_priv_shorter(timeout_ms, left));
-        left = mcplink_priv_left(ws->deadline_ms, mcplink_priv_now(port));
+        left = mcplink_priv_until(port, ws->deadline_ms);
     }
     if (err == MCPLINK_ERR_TIMEOUT && timeout_ms >= 0 && left > 0) {
         return MCPLINK_PENDING;
@@ -213,35 +202,28 @@ static int connect_step(mcplink_ws *ws, int32_t timeout_ms)
 static int handshake_step(mcplink_ws *ws, int32_t timeout_ms)
 {
     uint8_t *buf = ws->config.rx_buffer;
-    uint32_t until = mcplink_priv_now(ws->port) + (uint32_t)timeout_ms;
-    for (int once = 0;; once = 1) {
-        uint32_t now = mcplink_priv_now(ws->port);
+    uint32_t now = mcplink_priv_now(ws->port);
+    uint32_t until = now + (uint32_t)timeout_ms;
+    int32_t wait = timeout_ms;
+    int err = MCPLINK_PENDING;
+    do {
         int32_t left = mcplink_priv_left(ws->deadline_ms, now);
-        int32_t wait = timeout_ms < 0 ? -1 : mcplink_priv_left(until, now);
         if (left <= 0) {
-            mcplink_priv_ws_detail(ws, "no complete HTTP answer in time");
+            mcplink_priv_ws_detail(ws, MCPLINK_W_NO_ANSWER);
             return MCPLINK_ERR_TIMEOUT;
-        }
-        if (timeout_ms >= 0 && wait <= 0) {
-            if (once) {
-                return MCPLINK_PENDING;
-            }
-            wait = 0;
         }
         int n = mcplink_priv_ws_recv(ws, buf + ws->wr, ws->config.rx_capacity - ws->wr,
                                      mcplink_priv_shorter(wait, left));
-        if (n < 0 && n != MCPLINK_ERR_TIMEOUT) {
-            return n;
+        if (n > 0) {
+            ws->wr += (size_t)n;
+            err = mcplink_priv_response_read(ws);
+        } else if (n != MCPLINK_ERR_TIMEOUT) {
+            err = n;
         }
-        if (n == MCPLINK_ERR_TIMEOUT) {
-            continue;
-        }
-        ws->wr += (size_t)n;
-        int err = mcplink_priv_response_read(ws);
-        if (err != MCPLINK_PENDING) {
-            return err;
-        }
-    }
+        now = mcplink_priv_now(ws->port);
+        wait = mcplink_priv_rest(timeout_ms, until, now);
+    } while (err == MCPLINK_PENDING && wait != 0);
+    return err;
 }
 
 int mcplink_ws_step(mcplink_ws *ws, int32_t timeout_ms)
@@ -261,7 +243,6 @@ int mcplink_ws_step(mcplink_ws *ws, int32_t timeout_ms)
         return err;
     }
     if (err == MCPLINK_OK) {
-        mcplink_frame_init(&ws->decoder, ws->config.rx_buffer, ws->config.rx_capacity);
         ws->state = MCPLINK_WS_OPEN;
     }
     return err < 0 ? mcplink_priv_ws_fail(ws, err, 0) : err;
@@ -304,23 +285,22 @@ int mcplink_ws_ping(mcplink_ws *ws)
 static int handle(mcplink_ws *ws, int event)
 {
     mcplink_frame_decoder *d = &ws->decoder;
-    int err;
-    switch (event) {
-    case MCPLINK_FRAME_MESSAGE:
+    if (event == MCPLINK_FRAME_MESSAGE) {
         return MCPLINK_OK;
-    case MCPLINK_FRAME_PING:
-        err = send_or_fail(ws, MCPLINK_OP_PONG, d->control, d->control_len);
+    }
+    if (event == MCPLINK_FRAME_PING) {
+        int err = send_or_fail(ws, MCPLINK_OP_PONG, d->control, d->control_len);
         return err == MCPLINK_OK ? MCPLINK_PENDING : err;
-    case MCPLINK_FRAME_CLOSE:
+    }
+    if (event == MCPLINK_FRAME_CLOSE) {
         ws->close_code = d->close_code;
         return mcplink_priv_ws_fail(ws, MCPLINK_ERR_CLOSED, d->close_code);
-    case MCPLINK_FRAME_MORE:
-    case MCPLINK_FRAME_PONG:
-        return MCPLINK_PENDING;
-    default:
-        mcplink_frame_detail(d, ws->detail);
-        return mcplink_priv_ws_fail(ws, event, d->reply_code);
     }
+    if (event >= 0) {
+        return MCPLINK_PENDING;
+    }
+    mcplink_frame_detail(d, ws->detail);
+    return mcplink_priv_ws_fail(ws, event, d->reply_code);
 }
 
 /* Decodes what has arrived, up to one message. */
@@ -339,8 +319,8 @@ static int decode_pending(mcplink_ws *ws)
 
 /* One read, and its decoding. It goes behind the assembled part of a message and
  * is decoded in place. When the message fills the buffer, what may still come are
- * headers, control frames and empty fragments: they pass through the stack, never
- * more than the decoder takes at once, so that nothing is left over. */
+ * headers, control frames and empty fragments: they pass through the stack, byte by
+ * byte, so that nothing is left over. */
 static int read_once(mcplink_ws *ws, int32_t timeout_ms)
 {
     mcplink_frame_decoder *d = &ws->decoder;
@@ -355,10 +335,10 @@ static int read_once(mcplink_ws *ws, int32_t timeout_ms)
         ws->wr += (size_t)n;
         return decode_pending(ws);
     }
-    uint8_t few[16];
-    size_t want = mcplink_frame_want(d), used;
-    int n = mcplink_priv_ws_recv(ws, few, want < sizeof few ? want : sizeof few, timeout_ms);
-    return n < 0 ? n : handle(ws, mcplink_frame_feed(d, few, (size_t)n, &used));
+    uint8_t byte;
+    size_t used;
+    int n = mcplink_priv_ws_recv(ws, &byte, 1, timeout_ms);
+    return n < 0 ? n : handle(ws, mcplink_frame_feed(d, &byte, 1, &used));
 }
 
 int mcplink_ws_receive(mcplink_ws *ws, const char **data, size_t *len, int32_t timeout_ms)
@@ -374,9 +354,9 @@ int mcplink_ws_receive(mcplink_ws *ws, const char **data, size_t *len, int32_t t
     int err = decode_pending(ws);
     while (err == MCPLINK_PENDING) {
         err = read_once(ws, wait);
-        if (err == MCPLINK_PENDING && timeout_ms >= 0) {
-            wait = mcplink_priv_left(until, mcplink_priv_now(ws->port));
-            err = wait > 0 ? MCPLINK_PENDING : MCPLINK_ERR_TIMEOUT;
+        wait = mcplink_priv_rest(timeout_ms, until, mcplink_priv_now(ws->port));
+        if (err == MCPLINK_PENDING && wait == 0) {
+            err = MCPLINK_ERR_TIMEOUT;
         }
     }
     if (err == MCPLINK_OK) {

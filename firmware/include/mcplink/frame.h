@@ -63,14 +63,14 @@ typedef struct mcplink_frame_decoder {
     uint8_t in_payload;            /* private, as the next four */
     uint8_t in_message;
     uint8_t delivered;
-    uint8_t utf8_need;
-    uint8_t utf8_low, utf8_high;
+    uint8_t utf8_need;             /* continuation bytes still to come */
+    uint8_t utf8_lead;             /* the byte before, when it was the first of a character */
     uint8_t rule;                  /* enum mcplink_frame_rule of the error */
     uint8_t control_len;
-    uint8_t control[MCPLINK_CONTROL_MAX + 1]; /* payload of a control frame, and a NUL */
     uint16_t close_code;           /* of a close frame, 1005 when it has none */
     uint16_t reply_code;           /* after an error: the close code to send */
     int error;                     /* sticky: 0, or what feed returned */
+    uint8_t control[MCPLINK_CONTROL_MAX + 1]; /* payload of a control frame, and a NUL */
 } mcplink_frame_decoder;
 
 /* mcplink_frame_init starts a stream. buf must outlive the decoder; a message

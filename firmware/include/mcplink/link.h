@@ -115,14 +115,14 @@ struct mcplink_link {
     uint8_t proven;          /* the link carried a message or lasted */
     uint8_t ping_out;        /* a ping is unanswered, by any byte at all */
     const mcplink_port *port;
-    mcplink_link_config config;
     mcplink_open_hook hook;
-    mcplink_ws ws;
     uint32_t due_ms;         /* next attempt */
     uint32_t up_ms;          /* since when connected */
     uint32_t down_since_ms;
     uint32_t last_ping_ms;
     uint32_t ping_out_ms;    /* when the oldest unanswered ping left */
+    mcplink_link_config config;
+    mcplink_ws ws;
 };
 
 /* A link proves itself with the first message for the application or after this

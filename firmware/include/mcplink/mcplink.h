@@ -44,7 +44,7 @@
 #define MCPLINK_CHECK_UTF8 1
 #endif
 
-/* Texts for `detail`. 0 leaves most of them out, about 1.5 KB; error, HTTP status and
+/* Texts for `detail`. 0 leaves them out, about 1 KB; error, HTTP status and
  * close codes remain. */
 #ifndef MCPLINK_DETAILS
 #define MCPLINK_DETAILS 1

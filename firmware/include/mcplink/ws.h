@@ -50,21 +50,24 @@ typedef enum mcplink_ws_state {
     MCPLINK_WS_OPEN
 } mcplink_ws_state;
 
+/* The large members are last, here and below: small offsets make small code. */
 typedef struct mcplink_ws {
     /* Readable by anyone. */
     uint8_t state;              /* mcplink_ws_state */
     uint16_t http_status;       /* of the answer to the handshake, 0 when none came */
     uint16_t close_code;        /* after MCPLINK_ERR_CLOSED: the peer's code, 1005 or 1006; else 0 */
     uint32_t last_rx_ms;        /* when bytes last arrived */
-    char detail[MCPLINK_DETAIL_SIZE]; /* the library's own account of what it refused, or "" */
 
     /* Private. */
+    uint8_t head_seen;          /* what the HTTP head has shown so far */
     const mcplink_port *port;
-    mcplink_ws_config config;
-    mcplink_frame_decoder decoder;
     size_t rd, wr;              /* rx_buffer[rd..wr) has arrived and is not decoded */
     uint32_t deadline_ms;       /* of the connect or of the handshake */
-    uint8_t head_seen;          /* what the HTTP head has shown so far */
+    mcplink_ws_config config;
+    mcplink_frame_decoder decoder;
+
+    /* Readable by anyone. */
+    char detail[MCPLINK_DETAIL_SIZE]; /* the library's own account of what it refused, or "" */
 } mcplink_ws;
 
 /* mcplink_ws_check judges a configuration without opening anything: MCPLINK_OK,

@@ -43,7 +43,7 @@ static void reserved_bits(void)
 static void masked(void)
 {
     start(300);
-    REFUSED("\x81\x80", MCPLINK_ERR_PROTOCOL, MCPLINK_RULE_MASKED, 1002, "masked frame from the server, header 81 80");
+    REFUSED("\x81\x80", MCPLINK_ERR_PROTOCOL, MCPLINK_RULE_MASKED, 1002, "masked frame, header 81 80");
 }
 
 static void reserved_opcodes(void)
@@ -67,18 +67,18 @@ static void binary(void)
 static void fragments_in_order(void)
 {
     start(300);
-    REFUSED("\x80\x01", MCPLINK_ERR_PROTOCOL, MCPLINK_RULE_ORPHAN, 1002, "continuation without a start, header 80 01");
+    REFUSED("\x80\x01", MCPLINK_ERR_PROTOCOL, MCPLINK_RULE_ORPHAN, 1002, "stray continuation, header 80 01");
     start(300);
     CHECK_INT(FEED("\x01\x01x"), MCPLINK_FRAME_MORE);
     REFUSED("\x81\x01", MCPLINK_ERR_PROTOCOL, MCPLINK_RULE_INTERLEAVED, 1002,
-            "new message inside a fragmented one, header 81 01");
+            "interleaved message, header 81 01");
 }
 
 static void control_frames(void)
 {
     start(300);
     REFUSED("\x89\x7E", MCPLINK_ERR_PROTOCOL, MCPLINK_RULE_CONTROL_SIZE, 1002,
-            "control frame over 125 bytes, header 89 7e");
+            "long control frame, header 89 7e");
     start(300);
     REFUSED("\x09\x00", MCPLINK_ERR_PROTOCOL, MCPLINK_RULE_CONTROL_FRAGMENT, 1002,
             "fragmented control frame, header 09 00");
@@ -88,17 +88,17 @@ static void length_sign(void)
 {
     start(300);
     REFUSED("\x81\x7F\x80\x00\x00\x00\x00\x00\x00\x00", MCPLINK_ERR_PROTOCOL, MCPLINK_RULE_LENGTH_SIGN, 1002,
-            "length with its top bit set, header 81 7f");
+            "negative length, header 81 7f");
 }
 
 static void length_form(void)
 {
     start(300);
     REFUSED("\x81\x7E\x00\x7D", MCPLINK_ERR_PROTOCOL, MCPLINK_RULE_LENGTH_FORM, 1002,
-            "length not in its shortest form, header 81 7e");
+            "overlong length, header 81 7e");
     start(300);
     REFUSED("\x81\x7F\x00\x00\x00\x00\x00\x00\xFF\xFF", MCPLINK_ERR_PROTOCOL, MCPLINK_RULE_LENGTH_FORM, 1002,
-            "length not in its shortest form, header 81 7f");
+            "overlong length, header 81 7f");
     start(300);
     CHECK_INT(FEED("\x81\x7E\x00\x7E"), MCPLINK_FRAME_MORE);
 }
@@ -107,11 +107,11 @@ static void too_large(void)
 {
     start(4);
     REFUSED("\x81\x05", MCPLINK_ERR_TOO_LARGE, MCPLINK_RULE_TOO_LARGE, 1009,
-            "message larger than the buffer, header 81 05");
+            "message too large, header 81 05");
     start(4); /* the sum of fragments counts */
     CHECK_INT(FEED("\x01\x03xyz"), MCPLINK_FRAME_MORE);
     REFUSED("\x80\x02", MCPLINK_ERR_TOO_LARGE, MCPLINK_RULE_TOO_LARGE, 1009,
-            "message larger than the buffer, header 80 02");
+            "message too large, header 80 02");
     start(4); /* exactly full is fine, and an empty last fragment still fits */
     CHECK_INT(FEED("\x01\x04wxyz"), MCPLINK_FRAME_MORE);
     CHECK_INT(FEED("\x80\x00"), MCPLINK_FRAME_MESSAGE);
@@ -123,7 +123,7 @@ static void length_not_narrowed(void)
 {
     start(300);
     REFUSED("\x81\x7F\x00\x00\x00\x01\x00\x00\x00\x10", MCPLINK_ERR_TOO_LARGE, MCPLINK_RULE_TOO_LARGE, 1009,
-            "message larger than the buffer, header 81 7f");
+            "message too large, header 81 7f");
     start(300);
     CHECK_INT(FEED("\x01\x01x"), MCPLINK_FRAME_MORE);
     CHECK_INT(FEED("\x80\x7F\x00\x00\x00\x01\x00\x00\x00\x00"), MCPLINK_ERR_TOO_LARGE);
@@ -175,7 +175,7 @@ static void close_refused(void)
 {
     start(300);
     REFUSED("\x88\x01\x03", MCPLINK_ERR_PROTOCOL, MCPLINK_RULE_CLOSE_SIZE, 1002,
-            "close payload of one byte, header 88 01");
+            "short close payload, header 88 01");
     static const uint16_t bad[] = {0, 999, 1004, 1005, 1006, 1012, 1015, 1016, 2000, 2999, 5000, 65535};
     static const uint16_t good[] = {1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 3000, 4999};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {

@@ -145,7 +145,7 @@ static void configuration_refused(void)
     c.path = "/\xC3\xA9", check_why(c, MCPLINK_ERR_ARG, "path");
     c = fake_ws_config();
     c.segment = "", check_why(c, MCPLINK_ERR_ARG, "slot name is empty");
-    c.segment = name, check_why(c, MCPLINK_ERR_TOO_LARGE, "slot name is longer than 64 bytes");
+    c.segment = name, check_why(c, MCPLINK_ERR_TOO_LARGE, "slot name too long");
     name[MCPLINK_NAME_MAX] = '\0', check_why(c, MCPLINK_OK, "");
     c.rx_capacity = MCPLINK_RX_MIN - 1, check_why(c, MCPLINK_ERR_ARG, "receive buffer");
     c.rx_capacity = MCPLINK_RX_MIN, check_why(c, MCPLINK_OK, "");
@@ -158,7 +158,7 @@ static void no_entropy_no_key(void)
     fake_reset();
     net.entropy = 0;
     CHECK_INT(open_default(), MCPLINK_ERR_TRANSPORT);
-    CHECK_TEXT(ws.detail, "no entropy for the key");
+    CHECK_TEXT(ws.detail, "no entropy");
     CHECK_INT(net.out_len, 0);
     CHECK_INT(net.closes, 1);
 }
@@ -182,11 +182,11 @@ static void status_line(void)
     answered("HTTP/1.1 302 Found\r\nLocation: /x\r\n\r\n", MCPLINK_ERR_HANDSHAKE, 302, "HTTP 302");
     answered("HTTP/1.1 200\r\n", MCPLINK_ERR_HANDSHAKE, 200, "HTTP 200");
     CHECK_INT(net.opens, 1);
-    answered("HTTP/1.0 101 x\r\n", MCPLINK_ERR_PROTOCOL, 0, "the answer is not HTTP/1.1");
-    answered("HTTP/1.1 10x\r\n", MCPLINK_ERR_PROTOCOL, 0, "the answer is not HTTP/1.1");
-    answered("HTTP/1.1 1011\r\n", MCPLINK_ERR_PROTOCOL, 0, "the answer is not HTTP/1.1");
-    answered("HTTP/1.1 10\r\n", MCPLINK_ERR_PROTOCOL, 0, "the answer is not HTTP/1.1");
-    answered("SSH-2.0-x", MCPLINK_ERR_PROTOCOL, 0, "the answer is not HTTP/1.1");
+    answered("HTTP/1.0 101 x\r\n", MCPLINK_ERR_PROTOCOL, 0, "not HTTP/1.1");
+    answered("HTTP/1.1 10x\r\n", MCPLINK_ERR_PROTOCOL, 0, "not HTTP/1.1");
+    answered("HTTP/1.1 1011\r\n", MCPLINK_ERR_PROTOCOL, 0, "not HTTP/1.1");
+    answered("HTTP/1.1 10\r\n", MCPLINK_ERR_PROTOCOL, 0, "not HTTP/1.1");
+    answered("SSH-2.0-x", MCPLINK_ERR_PROTOCOL, 0, "not HTTP/1.1");
 }
 
 #define OK_LINE "HTTP/1.1 101 Switching Protocols\r\n"
@@ -195,7 +195,7 @@ static void status_line(void)
 
 static void accept_value(void)
 {
-    answered(OK_LINE UPGRADE "\r\n", MCPLINK_ERR_HANDSHAKE, 101, "no Sec-WebSocket-Accept in the answer");
+    answered(OK_LINE UPGRADE "\r\n", MCPLINK_ERR_HANDSHAKE, 101, "no Sec-WebSocket-Accept");
     answered(OK_LINE UPGRADE "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n", MCPLINK_ERR_HANDSHAKE, 101,
              "wrong Sec-WebSocket-Accept");
     answered(OK_LINE UPGRADE "Sec-WebSocket-Accept: \r\n\r\n", MCPLINK_ERR_HANDSHAKE, 101,
@@ -208,27 +208,27 @@ static void accept_value(void)
 static void extension(void)
 {
     answered(OK_LINE UPGRADE ACCEPT "Sec-WebSocket-Extensions: x\r\n\r\n", MCPLINK_ERR_UNSUPPORTED, 101,
-             "the server imposes an extension");
+             "unasked extension");
 }
 
 static void upgrade_required(void)
 {
     answered(OK_LINE "Connection: Upgrade\r\n" ACCEPT "\r\n", MCPLINK_ERR_HANDSHAKE, 101,
-             "no Upgrade: websocket in the answer");
+             "no Upgrade");
     answered(OK_LINE "Upgrade: h2c\r\nConnection: Upgrade\r\n" ACCEPT "\r\n", MCPLINK_ERR_HANDSHAKE, 101,
-             "no Upgrade: websocket in the answer");
+             "no Upgrade");
     answered(OK_LINE "Upgrade: websocket\r\nConnection: close\r\n" ACCEPT "\r\n", MCPLINK_ERR_HANDSHAKE, 101,
-             "no Connection: Upgrade in the answer");
+             "no Connection");
     answered(OK_LINE UPGRADE ACCEPT "Sec-WebSocket-Protocol: mcp\r\n\r\n", MCPLINK_ERR_HANDSHAKE, 101,
-             "the server imposes a subprotocol");
+             "unasked subprotocol");
 }
 
 static void malformed(void)
 {
-    answered(OK_LINE "no colon\r\n\r\n", MCPLINK_ERR_PROTOCOL, 101, "malformed header in the answer");
-    answered(OK_LINE ": x\r\n\r\n", MCPLINK_ERR_PROTOCOL, 101, "malformed header in the answer");
-    answered(OK_LINE " folded: x\r\n\r\n", MCPLINK_ERR_PROTOCOL, 101, "malformed header in the answer");
-    answered(OK_LINE "A: b\n\r\n", MCPLINK_ERR_PROTOCOL, 101, "malformed header in the answer");
+    answered(OK_LINE "no colon\r\n\r\n", MCPLINK_ERR_PROTOCOL, 101, "bad HTTP header");
+    answered(OK_LINE ": x\r\n\r\n", MCPLINK_ERR_PROTOCOL, 101, "bad HTTP header");
+    answered(OK_LINE " folded: x\r\n\r\n", MCPLINK_ERR_PROTOCOL, 101, "bad HTTP header");
+    answered(OK_LINE "A: b\n\r\n", MCPLINK_ERR_PROTOCOL, 101, "bad HTTP header");
 }
 
 static void glued_frame(void)
@@ -272,13 +272,13 @@ static void head_is_bounded(void)
     memcpy(head, OK_LINE "X: ", sizeof OK_LINE + 2);
     net.head = head;
     CHECK_INT(open_default(), MCPLINK_ERR_TOO_LARGE);
-    CHECK_TEXT(ws.detail, "the HTTP answer is larger than the buffer");
+    CHECK_TEXT(ws.detail, "HTTP answer too large");
 
     fake_reset(); /* silence */
     net.head = "";
     uint32_t before = net.now;
     CHECK_INT(open_default(), MCPLINK_ERR_TIMEOUT);
-    CHECK_TEXT(ws.detail, "no complete HTTP answer in time");
+    CHECK_TEXT(ws.detail, "no HTTP answer");
     CHECK_INT(net.now - before, 5000);
 
     fake_reset(); /* one byte per second for ever */

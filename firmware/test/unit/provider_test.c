@@ -46,7 +46,7 @@ static void names_refused(void)
     CHECK_INT(mcplink_provider_init(&p, &net.port, &c), MCPLINK_ERR_ARG);
     c.name = name;
     CHECK_INT(mcplink_provider_init(&p, &net.port, &c), MCPLINK_ERR_TOO_LARGE);
-    CHECK_TEXT(mcplink_provider_detail(&p), "slot name is longer than 64 bytes");
+    CHECK_TEXT(mcplink_provider_detail(&p), "slot name too long");
     c = config();
     c.link.extra_headers = "Host: x\r\n";
     CHECK_INT(mcplink_provider_init(&p, &net.port, &c), MCPLINK_ERR_ARG);

@@ -125,6 +125,19 @@ static void clock_wraps(void)
     CHECK_INT(mcplink_priv_shorter(-1, -1), -1);
 }
 
+/* Each text has room for itself and for the header of a refused frame. */
+static void detail_texts(void)
+{
+    for (unsigned i = 1; i <= MCPLINK_W_NO_PONG; i++) {
+        size_t len = strlen(mcplink_priv_words(i));
+        CHECK(len > 0 && len + sizeof ", header 00 00" <= MCPLINK_DETAIL_SIZE);
+    }
+    CHECK_TEXT(mcplink_priv_words(0), "");
+    CHECK_TEXT(mcplink_priv_words(MCPLINK_RULE_UTF8), "not UTF-8");
+    CHECK_TEXT(mcplink_priv_words(MCPLINK_W_SAME_NAME), "two slots have the same name");
+    CHECK_TEXT(mcplink_priv_words(MCPLINK_W_NO_PONG), "no pong");
+}
+
 static void struct_sizes(void)
 {
     /* Without message storage; the budget is for 32-bit targets. */
@@ -139,5 +152,6 @@ const test_case util_cases[] = {{"spec 04 10: SHA-1 vectors", sha1_vectors},
                                 {"spec 04 2.2: error phrases", error_phrases},
                                 {"spec 04 2.3: a port has six functions", port_needs_six_functions},
                                 {"R-34 clock arithmetic wraps", clock_wraps},
+                                {"spec 04 5: detail texts", detail_texts},
                                 {"spec 04 4: struct sizes", struct_sizes},
                                 {NULL, NULL}};
