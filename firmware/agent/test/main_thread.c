@@ -1,0 +1,11 @@
+#include <stdio.h>
+
+#include "agent_cases.h"
+
+static void print(const char *text) { (void)fputs(text, stdout); }
+
+int main(void)
+{
+    test_run(thread_cases, print);
+    return test_summary(print) == 0 ? 0 : 1;
+}
