@@ -24,15 +24,15 @@ func (b *Broker) Reload(ctx context.Context, c *config.Config) (Reloaded, error)
 	if err != nil {
 		return Reloaded{}, err
 	}
-	if err := c.Validate(); err != nil {
+	own := *c // Validate puts values into their usual form
+	if err := own.Validate(); err != nil {
 		return Reloaded{}, fmt.Errorf("reload the configuration: %w", err)
 	}
-	own := *c
 	changes, err := run.upstreams.Apply(ctx, run.upstreamsOf(&own, b.limit))
 	if err != nil {
 		return Reloaded{}, fmt.Errorf("reload the configuration: %w", err)
 	}
-	run.announceInstances(len(own.Upstreams()) > 0)
+	run.announceInstances(own.Watches())
 	return Reloaded{
 		Added: changes.Added, Removed: changes.Removed, Changed: changes.Changed,
 		Restart: b.config.Differences(&own),

@@ -55,7 +55,7 @@ func (b *Broker) introspect(run *running) error {
 		return fmt.Errorf("start the slot %s: %w", wire.SlotBroker, err)
 	}
 	run.introspection = server
-	run.announceInstances(len(b.config.Upstreams()) > 0)
+	run.announceInstances(b.config.Watches())
 	run.hold(wire.SlotBroker, server)
 	return nil
 }
@@ -160,7 +160,14 @@ func (b *Broker) facts(ctx context.Context, run *running, slots []msg.SlotInfo) 
 		},
 	}
 	if instances, err := run.upstreams.Instances(ctx); err == nil {
-		facts.Instances = append([]msg.Instance{}, instances...)
+		facts.Instances = []msg.Instance{}
+		for _, i := range instances {
+			if i.Kind == msg.KindProvider {
+				facts.Watched = append(facts.Watched, i)
+				continue
+			}
+			facts.Instances = append(facts.Instances, i)
+		}
 	}
 	for _, m := range c.WWW.Mounts {
 		facts.Pages.Mounts = append(facts.Pages.Mounts, m.URLPrefix)

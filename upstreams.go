@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"mcpbroker/actors/msg"
@@ -40,7 +42,27 @@ func (run *running) upstreamsOf(c *config.Config, limit func(slot string) int) [
 		})
 		set = append(set, u)
 	}
+	for _, name := range slices.Sorted(maps.Keys(c.Slots)) {
+		if check := c.Slot(name).HealthCheck; check.Tool != "" && !slices.Contains(c.Upstreams(), name) {
+			set = append(set, watchOf(name, check))
+		}
+	}
 	return set
+}
+
+// watchOf watches the provider of a slot that comes by itself.
+func watchOf(slot string, check config.HealthCheck) upstreams.Config {
+	return upstreams.Config{
+		Slot: slot, Kind: msg.KindProvider, Watch: true, Health: healthOf(check),
+		Fingerprint: fmt.Sprintf("watch %+v", check),
+	}
+}
+
+func healthOf(h config.HealthCheck) upstreams.Health {
+	return upstreams.Health{
+		Tool: h.Tool, Args: h.Args, Interval: seconds(h.IntervalSeconds),
+		Timeout: seconds(h.TimeoutSeconds), Threshold: h.FailureThreshold,
+	}
 }
 
 // baseDir is what relative paths of the configuration start from, absolute.
@@ -65,10 +87,7 @@ func upstreamOf(u *config.Upstream, kind, target string, entry any) upstreams.Co
 			First: seconds(u.Retry.IntervalSeconds), Quick: u.Retry.Attempts, Slow: seconds(u.Retry.SlowIntervalSeconds),
 		},
 		MinUptime: seconds(u.MinUptimeSeconds), StartTimeout: seconds(u.StartTimeoutSeconds), MaxRestarts: u.MaxRestarts,
-		Health: upstreams.Health{
-			Tool: u.HealthCheck.Tool, Args: u.HealthCheck.Args, Interval: seconds(u.HealthCheck.IntervalSeconds),
-			Timeout: seconds(u.HealthCheck.TimeoutSeconds), Threshold: u.HealthCheck.FailureThreshold,
-		},
+		Health:      healthOf(u.HealthCheck),
 		Fingerprint: kind + string(fingerprint),
 	}
 }

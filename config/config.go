@@ -184,6 +184,9 @@ type Slot struct {
 	MaxMessageBytes int `toml:"maxMessageBytes" json:"maxMessageBytes,omitempty"`
 	// ServerRequests replaces [Config.ServerRequests] for this slot.
 	ServerRequests string `toml:"serverRequests" json:"serverRequests,omitempty"`
+	// HealthCheck watches whatever provider holds the slot. Without a Tool it is
+	// not watched. The slot of an upstream has its check there.
+	HealthCheck HealthCheck `toml:"healthCheck" json:"healthCheck,omitzero"`
 }
 
 // Default returns the configuration in effect without file, environment and
@@ -253,6 +256,7 @@ func (c *Config) Slot(name string) Slot {
 	if s.ServerRequests == "" {
 		s.ServerRequests = c.ServerRequests
 	}
+	s.HealthCheck = s.HealthCheck.withDefaults()
 	return s
 }
 

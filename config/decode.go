@@ -85,11 +85,24 @@ func fileSchema(c *Config) *schema {
 
 func slotSchema(name string, s *Slot, misplaced []string) *schema {
 	t := newSchema(fmt.Sprintf("[slots.%q]", name), fmt.Sprintf("slots.%q.", name), nil)
-	for _, k := range s.keys() {
-		t.keys[k.name] = k
-	}
+	t.add(s.keys())
 	t.misplaced = misplaced
 	return t
+}
+
+// add arranges keys, dotted names in a table of their own.
+func (s *schema) add(keys []key) {
+	for _, k := range keys {
+		table, name, dotted := strings.Cut(k.name, ".")
+		if !dotted {
+			s.keys[k.name] = k
+			continue
+		}
+		if s.tables[table] == nil {
+			s.tables[table] = newSchema(s.title+" "+table, s.prefix+table+".", nil)
+		}
+		s.tables[table].keys[name] = k
+	}
 }
 
 func (s *schema) names() []string {

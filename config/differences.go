@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Differences names the settings, other than the lists of upstreams, that differ
-// between c and other.
+// Differences names the settings, other than those of upstreams and of health
+// checks, that differ between c and other.
 func (c *Config) Differences(other *Config) []string {
 	var names []string
 	mine, theirs := c.keys(), other.keys()
@@ -19,7 +19,10 @@ func (c *Config) Differences(other *Config) []string {
 		}
 	}
 	for _, name := range sortedNames(c.Slots) {
-		if their, both := other.Slots[name]; !both || !reflect.DeepEqual(c.Slots[name], their) {
+		mine := c.Slots[name]
+		their, both := other.Slots[name]
+		mine.HealthCheck, their.HealthCheck = HealthCheck{}, HealthCheck{}
+		if !both || mine != their {
 			names = append(names, "slots."+name)
 		}
 	}

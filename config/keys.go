@@ -120,7 +120,7 @@ func (c *Config) keys() []key {
 // keys binds the table of one slot. Zero values stand for the broker-wide
 // setting, so their checks pass.
 func (s *Slot) keys() []key {
-	return []key{
+	return append([]key{
 		{name: "initialize", value: optional(choice(&s.Initialize, InitializeCache, InitializeRelay), s.Initialize == ""),
 			doc: "answer later clients from the first one's initialize, or relay each"},
 		{name: "maxMessageBytes", value: optional(integer(&s.MaxMessageBytes, 1024, maxMessage), s.MaxMessageBytes == 0),
@@ -128,5 +128,5 @@ func (s *Slot) keys() []key {
 		{name: "serverRequests",
 			value: optional(choice(&s.ServerRequests, ServerRequestsRefuse, ServerRequestsRelay), s.ServerRequests == ""),
 			doc:   "refuse requests that the provider opens, or relay them"},
-	}
+	}, s.HealthCheck.keys()...)
 }

@@ -251,8 +251,12 @@ func TestSlotFallsBackToBroker(t *testing.T) {
 	cfg.ServerRequests = "relay"
 	cfg.Slots["d"] = Slot{ServerRequests: "refuse"}
 	for name, want := range map[string]Slot{
-		"a": {"relay", 5000, "relay"}, "b": {"cache", 1024, "relay"}, "c": {"cache", 5000, "relay"}, "d": {"cache", 5000, "refuse"},
+		"a": {Initialize: "relay", MaxMessageBytes: 5000, ServerRequests: "relay"},
+		"b": {Initialize: "cache", MaxMessageBytes: 1024, ServerRequests: "relay"},
+		"c": {Initialize: "cache", MaxMessageBytes: 5000, ServerRequests: "relay"},
+		"d": {Initialize: "cache", MaxMessageBytes: 5000, ServerRequests: "refuse"},
 	} {
+		want.HealthCheck = HealthCheck{Args: "{}", IntervalSeconds: 30, TimeoutSeconds: 10, FailureThreshold: 3}
 		if got := cfg.Slot(name); got != want {
 			t.Errorf("Slot(%q) = %+v, want %+v", name, got, want)
 		}

@@ -109,17 +109,7 @@ func (d *decoder) fromTemplate(name *node, templates map[string]*node, e entry) 
 
 func entrySchema(title string, e entry) *schema {
 	s := newSchema(title, "", nil)
-	for _, k := range e.keys() {
-		table, name, dotted := strings.Cut(k.name, ".")
-		if !dotted {
-			s.keys[k.name] = k
-			continue
-		}
-		if s.tables[table] == nil {
-			s.tables[table] = newSchema(title+" "+table, table+".", nil)
-		}
-		s.tables[table].keys[name] = k
-	}
+	s.add(e.keys())
 	return s
 }
 

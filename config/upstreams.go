@@ -1,6 +1,9 @@
 package config
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Values of [Upstream.Isolation].
 const (
@@ -50,6 +53,14 @@ type HealthCheck struct {
 	IntervalSeconds  int    // default 30
 	TimeoutSeconds   int    // default 10
 	FailureThreshold int    // default 3
+}
+
+func (h HealthCheck) withDefaults() HealthCheck {
+	h.Args = cmp.Or(h.Args, "{}")
+	h.IntervalSeconds = cmp.Or(h.IntervalSeconds, 30)
+	h.TimeoutSeconds = cmp.Or(h.TimeoutSeconds, 10)
+	h.FailureThreshold = cmp.Or(h.FailureThreshold, 3)
+	return h
 }
 
 // StdioUpstream is a child process that speaks MCP on its standard input and
@@ -131,7 +142,7 @@ func defaultUpstream(aggregate bool) Upstream {
 // keys binds the settings all upstreams share.
 func (u *Upstream) keys() []key {
 	const year = 366 * 24 * 3600
-	return []key{
+	return append([]key{
 		{name: "name", value: text(&u.Name, checkUpstreamName), doc: "the slot"},
 		{name: "aggregate", value: boolean(&u.Aggregate), doc: "join _all"},
 		{name: "template", value: text(&u.Template, checkAny), doc: "entry of upstreamTemplates to start from"},
@@ -142,11 +153,17 @@ func (u *Upstream) keys() []key {
 		{name: "retry.intervalSeconds", value: optional(integer(&u.Retry.IntervalSeconds, 1, year), u.Retry.IntervalSeconds == 0), doc: "before each of the first attempts"},
 		{name: "retry.attempts", value: integer(&u.Retry.Attempts, 0, maxCount), doc: "how many those are"},
 		{name: "retry.slowIntervalSeconds", value: optional(integer(&u.Retry.SlowIntervalSeconds, 1, year), u.Retry.SlowIntervalSeconds == 0), doc: "before each later one"},
-		{name: "healthCheck.tool", value: text(&u.HealthCheck.Tool, checkAny), doc: "tool whose call shows that the upstream works"},
-		{name: "healthCheck.args", value: &jsonValue{&u.HealthCheck.Args}, doc: "its arguments"},
-		{name: "healthCheck.intervalSeconds", value: optional(integer(&u.HealthCheck.IntervalSeconds, 1, year), u.HealthCheck.IntervalSeconds == 0), doc: "between two checks"},
-		{name: "healthCheck.timeoutSeconds", value: optional(integer(&u.HealthCheck.TimeoutSeconds, 1, year), u.HealthCheck.TimeoutSeconds == 0), doc: "of one check"},
-		{name: "healthCheck.failureThreshold", value: optional(integer(&u.HealthCheck.FailureThreshold, 1, maxCount), u.HealthCheck.FailureThreshold == 0), doc: "failures in a row that make it unhealthy"},
+	}, u.HealthCheck.keys()...)
+}
+
+func (h *HealthCheck) keys() []key {
+	const year = 366 * 24 * 3600
+	return []key{
+		{name: "healthCheck.tool", value: text(&h.Tool, checkAny), doc: "tool whose call shows that the provider works"},
+		{name: "healthCheck.args", value: &jsonValue{&h.Args}, doc: "its arguments"},
+		{name: "healthCheck.intervalSeconds", value: optional(integer(&h.IntervalSeconds, 1, year), h.IntervalSeconds == 0), doc: "between two checks"},
+		{name: "healthCheck.timeoutSeconds", value: optional(integer(&h.TimeoutSeconds, 1, year), h.TimeoutSeconds == 0), doc: "of one check"},
+		{name: "healthCheck.failureThreshold", value: optional(integer(&h.FailureThreshold, 1, maxCount), h.FailureThreshold == 0), doc: "failures in a row that make it unhealthy"},
 	}
 }
 
@@ -185,6 +202,16 @@ func (b *MCPBBundle) keys() []key {
 		key{name: "inheritEnv", value: &inheritValue{&b.InheritEnv}, doc: "true, or names of variables of the broker to pass on"},
 		key{name: "graceMs", value: millis(&b.GraceMs), doc: "from TERM to KILL"},
 	)
+}
+
+// Watches reports whether there is an upstream or a slot with a health check.
+func (c *Config) Watches() bool {
+	for _, s := range c.Slots {
+		if s.HealthCheck.Tool != "" {
+			return true
+		}
+	}
+	return len(c.Upstreams()) > 0
 }
 
 // Upstreams lists the slots of all upstreams, in the order of the file.

@@ -16,6 +16,7 @@ const (
 	Unhealthy Verdict = "unhealthy" // too many did; the connection is being made again
 	Failed    Verdict = "error"     // it cannot be started, and is tried again on a schedule
 	Halted    Verdict = "stopped"   // the broker stops it
+	Away      Verdict = "away"      // a provider that comes by itself is not there
 )
 
 // ErrUnresolved marks why an upstream was not started: a setting names a variable
@@ -25,7 +26,7 @@ var ErrUnresolved = errors.New("unresolved setting")
 // Instance describes the upstream behind a slot.
 type Instance struct {
 	Slot      string
-	Kind      string // stdio, streamable-http, sse, websocket or bundle
+	Kind      string // stdio, streamable-http, sse, websocket, bundle or provider
 	Target    string // command line or URL, secrets masked
 	Aggregate bool
 	Isolated  bool // one connection for each client session; the verdict speaks of none of them
@@ -49,6 +50,9 @@ type Instance struct {
 	Events []InstanceEvent // the latest, oldest first
 	Tail   []string        // the last lines of its stderr
 }
+
+// KindProvider is the kind of a watched provider that comes by itself.
+const KindProvider = "provider"
 
 // InstanceEvent is one line of an instance's history.
 type InstanceEvent struct {

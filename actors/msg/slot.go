@@ -195,12 +195,14 @@ type RetireSlot struct{ control }
 
 // To the provider side, from slots. -----------------------------------------
 
-// ClaimGranted: the claimant holds the slot as of generation Gen.
+// ClaimGranted: the claimant holds the slot as of generation Gen, with the conduit
+// of its claim.
 type ClaimGranted struct {
 	control
-	Slot string
-	Ref  Ref
-	Gen  uint64
+	Slot    string
+	Ref     Ref
+	Gen     uint64
+	Conduit Conduit
 }
 
 // ClaimRefused carries the three forms of one refusal.

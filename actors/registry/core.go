@@ -301,8 +301,10 @@ func (s *State) died(now time.Time, m *msg.SlotDied) {
 
 func (s *State) again(now time.Time, name string, queue []any) {
 	for _, message := range queue {
-		switch message.(type) {
-		case *msg.JoinSlot, *msg.ClaimSlot, *msg.OwnSlot:
+		switch m := message.(type) {
+		case *msg.OwnSlot:
+			s.own(now, m)
+		case *msg.JoinSlot, *msg.ClaimSlot:
 			s.refer(now, name, message)
 		default:
 			s.forwardIfKnown(name, message)

@@ -123,7 +123,8 @@ func (a *Actor) crashed(message any) {
 	case *msg.ClaimSlot:
 		m.Claimant.Send(crashedClaim(a.state.name))
 	case *msg.TimerDue, *msg.ProviderGone, *msg.LivenessReport, *msg.LeaveSlot, *msg.CallerLeft,
-		*msg.WithdrawClaim, *msg.CallCrashed, *msg.RetireSlot, *msg.AskUndeliverable:
+		*msg.WithdrawClaim, *msg.CallCrashed, *msg.RetireSlot, *msg.AskUndeliverable, *msg.StreamChanged,
+		*msg.OwnSlot, *msg.DisownSlot, *msg.HolderExpected, *msg.HolderFailed:
 		// Facts that nobody tells twice are handled again after the restart; a
 		// slot that fails at one each time is given up.
 		a.self.Send(message)

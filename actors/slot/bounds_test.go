@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"mcpbroker/actors/msg"
@@ -46,6 +47,35 @@ func TestAbandonedBound(t *testing.T) {
 	}
 	if len(s.abandoned.set) != rememberedIDs || len(s.abandoned.ring) != rememberedIDs {
 		t.Errorf("remembered %d in %d places, want %d", len(s.abandoned.set), len(s.abandoned.ring), rememberedIDs)
+	}
+}
+
+// TestWaitsBound: calls that are taken back while their owner connects leave nothing
+// behind, however many they are (spec 06).
+func TestWaitsBound(t *testing.T) {
+	s := New("s", Config{RequestTimeout: time.Minute, MaxPending: 4})
+	owner, c := &ref{"o"}, &ref{"c"}
+	s.Step(epoch, &msg.JoinSlot{Slot: "s", Session: 1, Client: c})
+	s.Step(epoch, &msg.OwnSlot{Slot: "s", Owner: owner})
+	s.Step(epoch, &msg.HolderExpected{Slot: "s", Owner: owner})
+	call := func(n uint64) *msg.ClientCall {
+		return &msg.ClientCall{Session: 1, Client: c, Call: n, Frame: mustScan(request("7", "m", ""))}
+	}
+	for n := uint64(1); n <= 300; n += 3 {
+		s.Step(epoch, call(n))
+		s.Step(epoch, &msg.CallerLeft{Session: 1, Call: n})
+		s.Step(epoch, call(n+1))
+		cancelled := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`
+		got := describe(s, s.Step(epoch, &msg.ClientNote{Session: 1, Frame: mustScan(cancelled)}))
+		if want := fmt.Sprintf("c <- failed #%d -32000 The request was cancelled before it reached the provider", n+1); len(got) != 1 || got[0] != want {
+			t.Fatalf("a cancellation: %q", got)
+		}
+		s.Step(epoch, call(n+2))
+		s.Step(epoch, &msg.LeaveSlot{Slot: "s", Session: 1})
+		s.Step(epoch, &msg.JoinSlot{Slot: "s", Session: 1, Client: c})
+	}
+	if len(s.held) != 0 || len(s.waits) != 0 {
+		t.Errorf("%d calls are held, %d wait; want none", len(s.held), len(s.waits))
 	}
 }
 

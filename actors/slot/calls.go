@@ -208,7 +208,7 @@ func (s *State) callerLeft(m *msg.CallerLeft) {
 		}
 	}
 	s.initQueue = without(s.initQueue, func(q *msg.ClientCall) bool { return q.Session == m.Session && q.Call == m.Call })
-	s.held = without(s.held, func(h any) bool {
+	s.unhold(func(h any) bool {
 		q, ok := h.(*msg.ClientCall)
 		return ok && q.Session == m.Session && q.Call == m.Call
 	})
@@ -274,14 +274,13 @@ func (s *State) clientCancelled(m *msg.ClientNote) {
 			return
 		}
 	}
-	s.held = without(s.held, func(h any) bool {
-		q, ok := h.(*msg.ClientCall)
-		if !ok || q.Session != m.Session || !meant(q.Call, q.Frame.Raw(q.Frame.ID)) {
-			return false
+	for _, h := range s.held {
+		if q, ok := h.(*msg.ClientCall); ok && q.Session == m.Session && meant(q.Call, q.Frame.Raw(q.Frame.ID)) {
+			s.fail(q, wire.Withdrawn())
+			s.unhold(func(h any) bool { return h == any(q) })
+			return
 		}
-		s.fail(q, wire.Withdrawn())
-		return true
-	})
+	}
 }
 
 // withoutCaller returns f less what a client wrote under the broker's own key. It

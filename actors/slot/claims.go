@@ -32,6 +32,9 @@ func (s *State) claim(now time.Time, c *msg.ClaimSlot) {
 	switch {
 	case h == nil:
 		s.attach(now, c)
+	case h.claim.Claimant == c.Claimant && c.Kind == msg.Upstream && h.claim.Conduit != c.Conduit:
+		s.detach(wire.Disconnected(s.name)) // its connection has ended before this claim was made
+		s.attach(now, c)
 	case h.claim.Claimant == c.Claimant:
 		s.grant(h)
 	case h.claim.Kind == msg.Loopback:
@@ -182,7 +185,7 @@ func (s *State) attach(now time.Time, c *msg.ClaimSlot) {
 }
 
 func (s *State) grant(h *holder) {
-	s.tell(h.claim.Claimant, &msg.ClaimGranted{Slot: s.name, Ref: s.self, Gen: h.gen})
+	s.tell(h.claim.Claimant, &msg.ClaimGranted{Slot: s.name, Ref: s.self, Gen: h.gen, Conduit: h.claim.Conduit})
 }
 
 // detach empties the slot; why answers the calls in flight. What was learned from
@@ -196,7 +199,9 @@ func (s *State) providerGone(now time.Time, m *msg.ProviderGone) {
 	if s.holder == nil || s.holder.gen != m.Gen {
 		return
 	}
+	owners := s.owner != nil && s.holder.claim.Claimant == s.owner
 	s.detach(cmp.Or(m.Why, wire.Disconnected(s.name)))
+	s.expected = owners // who says what is to come
 	s.changed()
 	switch {
 	case len(s.deciding) > 0:

@@ -72,7 +72,7 @@ func (s *State) remove(now time.Time, gone *member) {
 		}
 	}
 	s.initQueue = without(s.initQueue, func(q *msg.ClientCall) bool { return q.Session == gone.session })
-	s.held = without(s.held, func(h any) bool {
+	s.unhold(func(h any) bool {
 		switch h := h.(type) {
 		case *msg.ClientCall:
 			return h.Session == gone.session

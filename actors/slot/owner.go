@@ -21,14 +21,34 @@ func (s *State) ownedBy(m *msg.OwnSlot) {
 		s.failHeld(wire.NotConnected(s.name))
 	}
 	s.owner, s.expected, s.absent = m.Owner, false, nil
+	s.refuseOthers()
+}
+
+// refuseOthers answers the claims that waited for the slot before it had an owner.
+func (s *State) refuseOthers() {
+	err := wire.ManagedSlot(s.name)
+	refusal := &msg.ClaimRefused{Slot: s.name, Err: err, CloseReason: wire.CloseReason(err.Message), LogLead: "managed by an upstream"}
+	foreign := func(c *msg.ClaimSlot) bool { return c.Claimant != s.owner }
+	for _, d := range s.deciding {
+		if foreign(d.claim) {
+			s.refuse(d.claim, refusal)
+		}
+	}
+	for _, w := range s.waiting {
+		s.refuse(w, refusal)
+	}
+	s.deciding = without(s.deciding, func(d decision) bool { return foreign(d.claim) })
+	s.waiting = nil
 }
 
 func (s *State) disowned(m *msg.DisownSlot) {
 	if s.owner != m.Owner {
 		return
 	}
+	if s.expected {
+		s.failHeld(wire.NotConnected(s.name))
+	}
 	s.owner, s.expected, s.absent = nil, false, nil
-	s.failHeld(wire.NotConnected(s.name))
 	s.changed()
 }
 
@@ -38,12 +58,16 @@ func (s *State) holderExpected(m *msg.HolderExpected) {
 	}
 }
 
+// holderFailed: what the owner says counts as well while somebody else, who was
+// there before it, holds the slot.
 func (s *State) holderFailed(m *msg.HolderFailed) {
-	if s.owner != m.Owner || s.holder != nil {
+	if s.owner != m.Owner {
 		return
 	}
 	s.expected, s.absent = false, m.Err
-	s.failHeld(m.Err)
+	if s.holder == nil {
+		s.failHeld(m.Err)
+	}
 }
 
 // wait is a call that is held back until its owner has connected, and no longer
@@ -80,16 +104,18 @@ func (s *State) failHeld(err *wire.Error) {
 	s.held, s.waits = nil, nil
 }
 
+// unhold takes back what is held and matches: nobody waits for it.
+func (s *State) unhold(match func(any) bool) {
+	s.held = without(s.held, match)
+	s.waits = without(s.waits, func(w wait) bool { return match(w.call) })
+}
+
 // expireWaits answers the calls that waited too long for their owner.
 func (s *State) expireWaits(now time.Time) {
 	for len(s.waits) > 0 && !s.waits[0].until.After(now) {
 		late := s.waits[0].call
-		s.waits = s.waits[1:]
-		before := len(s.held)
-		s.held = without(s.held, func(h any) bool { return h == any(late) })
-		if len(s.held) < before {
-			s.fail(late, wire.NoAnswer(s.name, s.cfg.RequestTimeout))
-		}
+		s.unhold(func(h any) bool { return h == any(late) })
+		s.fail(late, wire.NoAnswer(s.name, s.cfg.RequestTimeout))
 	}
 }
 

@@ -18,6 +18,7 @@ type Config struct {
 	Target    string // what operators see of it, secrets masked
 	Aggregate bool   // join _all
 	Isolated  bool   // one connection for each client session
+	Watch     bool   // whoever holds the slot comes by itself: check it, and no more
 	Start     Starter
 
 	Schedule     Schedule

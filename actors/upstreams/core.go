@@ -39,6 +39,7 @@ type State struct {
 	lastTry   time.Time
 	nextTry   time.Time
 	upSince   time.Time
+	watched   holderID // of a watched slot
 	lastError string
 	tail      []string
 
@@ -121,7 +122,14 @@ func (s *State) Step(now time.Time, message any) []Effect {
 func (s *State) handle(now time.Time, message any) {
 	switch m := message.(type) {
 	case started:
+		if s.cfg.Watch {
+			s.tell(s.registry, &msg.WatchSlots{Watcher: s.self})
+		}
 		s.happen(now, news{event: start})
+	case *msg.SlotObserved:
+		s.observed(now, &m.Info)
+	case *msg.SlotForgotten:
+		s.observed(now, &msg.SlotInfo{Name: m.Name})
 	case *msg.UpstreamOpened:
 		if m.Gen == s.gen {
 			s.driver = m.Driver
@@ -176,7 +184,13 @@ func (s *State) handle(now time.Time, message any) {
 // enterSlot makes the slot ours, and enters it as a client: checks travel the way
 // of every call.
 func (s *State) enterSlot() {
-	s.tell(s.registry, &msg.OwnSlot{Slot: s.cfg.Slot, Owner: s.self})
+	if !s.cfg.Watch {
+		s.tell(s.registry, &msg.OwnSlot{Slot: s.cfg.Slot, Owner: s.self})
+	}
+	s.joinSlot()
+}
+
+func (s *State) joinSlot() {
 	s.tell(s.registry, &msg.JoinSlot{Slot: s.cfg.Slot, Session: s.session, Client: s.self, Kind: msg.BrokerClient})
 }
 
@@ -189,9 +203,10 @@ func (s *State) joined(now time.Time, m *msg.SlotJoined) {
 }
 
 // granted takes the slot, or gives it back at once: the driver it was asked for
-// may have ended meanwhile, and a slot with a dead holder answers nobody.
+// may have ended meanwhile, another may have asked since, and a slot with a dead
+// holder answers nobody.
 func (s *State) granted(now time.Time, m *msg.ClaimGranted) {
-	if s.phase != claiming {
+	if s.phase != claiming || m.Conduit != s.driver {
 		s.tell(m.Ref, &msg.ProviderGone{Gen: m.Gen})
 		return
 	}
@@ -330,7 +345,9 @@ func (s *State) leaveAndStop(now time.Time, n news) {
 func (s *State) halt(_ time.Time, n news) {
 	s.lose(n)
 	s.nextTry = time.Time{}
-	s.tell(s.registry, &msg.DisownSlot{Slot: s.cfg.Slot, Owner: s.self})
+	if !s.cfg.Watch {
+		s.tell(s.registry, &msg.DisownSlot{Slot: s.cfg.Slot, Owner: s.self})
+	}
 	if s.slot != nil {
 		s.tell(s.slot, &msg.LeaveSlot{Session: s.session})
 		s.slot = nil

@@ -190,8 +190,15 @@ func (s *State) judge(now time.Time) {
 		level, why = slog.LevelWarn, ": "+s.lastError
 	}
 	if s.verdict != msg.Unhealthy && s.verdict != msg.Starting { // said already, or not worth a line
-		s.log(level, `[broker] upstream "%s" is %s, was %s%s`, s.cfg.Slot, s.verdict, before, why)
+		s.log(level, `[broker] %s "%s" is %s, was %s%s`, s.noun(), s.cfg.Slot, s.verdict, before, why)
 	}
+}
+
+func (s *State) noun() string {
+	if s.cfg.Watch {
+		return "provider"
+	}
+	return "upstream"
 }
 
 func (s *State) verdictNow() msg.Verdict {
@@ -200,8 +207,12 @@ func (s *State) verdictNow() msg.Verdict {
 		return msg.Halted
 	case waiting, givenUp:
 		return msg.Failed
+	case away:
+		return msg.Away
 	case up:
 		switch {
+		case s.cfg.Watch && s.check.misses >= s.cfg.Health.Threshold:
+			return msg.Unhealthy
 		case s.check.misses > 0:
 			return msg.Degraded
 		case s.check.passed && s.cfg.Health.Tool != "":
@@ -212,7 +223,8 @@ func (s *State) verdictNow() msg.Verdict {
 	case closing:
 		return s.verdict
 	}
-	if s.failures > 0 {
+	// Without an error to show, what has failed before says nothing of this start.
+	if s.failures > 0 && (s.phase == up || s.lastError != "") {
 		return msg.Failed
 	}
 	return msg.Starting

@@ -3,6 +3,7 @@ package upstreams
 import (
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"mcpbroker/actors/msg"
@@ -20,7 +21,8 @@ import (
 // maxIsolated is how many sessions an isolated upstream serves at once.
 const maxIsolated = 256
 
-// isolator is the actor that stands for an isolated upstream.
+// isolator is the actor that stands for an isolated upstream. A failure restarts
+// it, which ends its pairs; their sessions come back for others.
 type isolator struct {
 	sys         *rt.System
 	registry    msg.Ref
@@ -43,6 +45,7 @@ type private struct {
 	kind     msg.ClientKind
 	slot     *rt.Ref
 	upstream *rt.Ref
+	entry    *directory
 	joined   bool // the slot has reported the session
 	info     msg.SlotInfo
 }
@@ -52,7 +55,14 @@ type private struct {
 type directory struct {
 	owner *rt.Ref // the isolator
 	p     *private
-	join  *msg.JoinSlot // of the session, until it has been passed on; of the upstream's goroutine
+	join  atomic.Pointer[msg.JoinSlot] // of the session; nil once it has been passed on
+}
+
+// refuse tells a session that has not entered that it will not.
+func (d *directory) refuse() {
+	if join := d.join.Swap(nil); join != nil {
+		join.Undelivered()
+	}
 }
 
 // Send implements msg.Ref.
@@ -62,9 +72,8 @@ func (d *directory) Send(message any) {
 		d.owner.Send(&privateChanged{d.p, m.Info})
 	case *msg.HolderExpected:
 		d.p.slot.Send(m)
-		if d.join != nil {
-			d.p.slot.Send(d.join)
-			d.join = nil
+		if join := d.join.Swap(nil); join != nil {
+			d.p.slot.Send(join)
 		}
 	case *msg.OwnSlot, *msg.JoinSlot, *msg.ClaimSlot, *msg.HolderFailed, *msg.DisownSlot:
 		d.p.slot.Send(message)
@@ -94,8 +103,14 @@ func (i *isolator) Receive(c rt.Context) {
 	case *rt.Stopping:
 		i.registry.Send(&msg.ReleaseSlot{Slot: i.cfg.Slot, Ref: i.self})
 		i.through()
+	case *rt.Terminated:
+		i.lost(m.Who)
 	case *msg.JoinSlot:
 		i.join(c, m)
+	case *msg.LeaveSlot:
+		if p := i.privates[m.Session]; p != nil {
+			p.slot.Send(m)
+		}
 	case *msg.DescribeSlot:
 		i.survey(m)
 	case *msg.DescribeInstance:
@@ -132,13 +147,19 @@ func (i *isolator) join(c rt.Context, m *msg.JoinSlot) {
 		p.slot.Send(asCaller(m))
 		return
 	}
+	if len(i.halts) > 0 {
+		m.Undelivered()
+		return
+	}
 	if len(i.privates) >= maxIsolated {
 		m.Client.Send(&msg.JoinRefused{Err: wire.TooManyIsolated(i.cfg.Slot, maxIsolated)})
 		return
 	}
 	p := &private{session: m.Session, kind: m.Kind}
 	i.starts++
-	registry := &directory{owner: i.self, p: p, join: asCaller(m)}
+	registry := &directory{owner: i.self, p: p}
+	registry.join.Store(asCaller(m))
+	p.entry = registry
 	s := slot.NewActor(i.sys, registry, i.cfg.Slot, i.slot)
 	slotKind := s.Kind()
 	p.slot = i.sys.Ref(i.sys.SpawnChild(c, &slotKind, s))
@@ -180,8 +201,22 @@ func (i *isolator) end(p *private) {
 	})
 }
 
+// lost ends a pair of which one has stopped that nobody told to: it was given up
+// after too many failures.
+func (i *isolator) lost(who *rt.PID) {
+	for _, p := range i.privates {
+		if p.slot.PID().Id == who.Id || p.upstream.PID().Id == who.Id {
+			delete(i.privates, p.session)
+			i.end(p)
+			i.tell()
+			return
+		}
+	}
+}
+
 func (i *isolator) ended(c rt.Context, p *private) {
 	delete(i.leaving, p)
+	p.entry.refuse()
 	c.Stop(p.slot.PID())
 	if len(i.halts) > 0 && len(i.leaving) == 0 {
 		c.Stop(c.Self())
@@ -197,6 +232,16 @@ func (i *isolator) halt(c rt.Context, m haltNow) {
 	}
 	if len(i.leaving) == 0 {
 		c.Stop(c.Self())
+	}
+}
+
+// crashed handles again, after the restart, the facts nobody tells twice.
+func (i *isolator) crashed(message any) {
+	switch message.(type) {
+	case haltNow, *privateChanged, *privateEnded, *msg.LeaveSlot:
+		i.self.Send(message)
+	default:
+		refuse(message)
 	}
 }
 

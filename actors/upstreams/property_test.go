@@ -21,7 +21,8 @@ type world struct {
 	opened  bool
 	stopped bool
 	slots   map[uint64]bool // granted and not left, by generation
-	pending int             // claims nobody has decided
+	granted map[uint64]msg.Conduit
+	pending []msg.Conduit // of the claims nobody has decided
 	halts   []chan struct{}
 	ended   bool // the actor has ended
 }
@@ -36,7 +37,7 @@ func TestAnyLife(t *testing.T) {
 				MaxRestarts: rapid.IntRange(0, 4).Draw(t, "maxRestarts"),
 				Health:      Health{Tool: rapid.SampledFrom([]string{"", "echo"}).Draw(t, "tool")},
 			}),
-			slots: map[uint64]bool{},
+			slots: map[uint64]bool{}, granted: map[uint64]msg.Conduit{},
 		}
 		w.step(t, started{})
 		for range rapid.IntRange(1, 80).Draw(t, "steps") {
@@ -109,16 +110,17 @@ func (w *world) draw(t *rapid.T) any {
 
 // decide answers the oldest claim.
 func (w *world) decide(grant bool) any {
-	if w.pending == 0 {
+	if len(w.pending) == 0 {
 		return nil
 	}
-	w.pending--
+	conduit := w.pending[0]
+	w.pending = w.pending[1:]
 	if !grant {
 		return &msg.ClaimRefused{Err: &wire.Error{Message: "no"}}
 	}
 	w.grants++
-	w.slots[w.grants] = true
-	return &msg.ClaimGranted{Ref: &ref{"slot"}, Gen: w.grants}
+	w.slots[w.grants], w.granted[w.grants] = true, conduit
+	return &msg.ClaimGranted{Ref: &ref{"slot"}, Gen: w.grants, Conduit: conduit}
 }
 
 func (w *world) halt() any {
@@ -140,7 +142,7 @@ func (w *world) step(t *rapid.T, message any) {
 			}
 			w.started, w.alive, w.opened, w.stopped = e.Start, true, false, false
 		case e.Driver != nil && e.Slot != nil:
-			if !w.opened || e.Driver.(*driver).gen != w.started || !w.slots[e.Gen] {
+			if !w.opened || e.Driver.(*driver).gen != w.started || !w.slots[e.Gen] || w.granted[e.Gen] != e.Driver {
 				t.Fatalf("driver %d is attached to gen %d", e.Driver.(*driver).gen, e.Gen)
 			}
 		case e.Driver != nil, e.Cancel:
@@ -166,7 +168,7 @@ func (w *world) told(t *rapid.T, message any) {
 		if d := m.Conduit.(*driver); !w.alive || !w.opened || d.gen != w.started {
 			t.Fatalf("the slot is claimed for driver %d", d.gen)
 		}
-		w.pending++
+		w.pending = append(w.pending, m.Conduit)
 	case *msg.ProviderGone:
 		if !w.slots[m.Gen] {
 			t.Fatalf("gen %d is left twice, or was never held", m.Gen)

@@ -23,6 +23,7 @@ var update = flag.Bool("update", false, "rewrite the scripts in testdata to what
 // its configuration:
 //
 //	config tool=echo args={"a":1} interval=30s timeout=10s threshold=3 maxrestarts=2 aggregate
+//	config watch tool=echo           a slot whose provider comes by itself
 //	config first=30s quick=5 slow=5m minuptime=60s starttimeout=60s
 //
 // The defaults are those of the broker. Then, in any order:
@@ -33,17 +34,19 @@ var update = flag.Bool("update", false, "rewrite the scripts in testdata to what
 //	ended gen=1 denied tail=a,b "why"
 //	said gen=1 "line"                on stderr
 //	granted gen=5 | refused "why"    of the slot
+//	granted stale                    for the connection before the present one
 //	evicted gen=5 | liveness gen=5
 //	reply call=1 {...}               to our request; call defaults to the last one
 //	failed call=1 busy "why"
 //	ask id=7                         a request of the server
+//	seen gen=3 | unseen              the registry's word on the slot
 //	restart | halt                   by an operator, by the set
 //	ready                            joined, opened, granted and a welcome, in short
 //	pass                             the timer, and a check that passes
 //	tick 30s                         time passes and the timer is delivered when due
 //	timer gen=1 | describe | events
 func TestScripts(t *testing.T) {
-	used := watchRules(t)
+	used, usedWatched := noteRules(t, rules), noteRules(t, watchedRules)
 	played := 0
 	script.Run(t, "testdata/*.txt", *update, func() script.Interpreter {
 		played++
@@ -52,6 +55,12 @@ func TestScripts(t *testing.T) {
 	if all, _ := filepath.Glob("testdata/*.txt"); played < len(all) {
 		return
 	}
+	checkUsed(t, rules, used)
+	checkUsed(t, watchedRules, usedWatched)
+}
+
+func checkUsed(t *testing.T, rules []rule, used []bool) {
+	t.Helper()
 	for i, r := range rules {
 		if !used[i] {
 			t.Errorf("no script has a %s that is %s", r.from, r.on)
@@ -59,8 +68,8 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// watchRules notes which rows of the table are played.
-func watchRules(t *testing.T) []bool {
+// noteRules notes which rows of a table are played.
+func noteRules(t *testing.T, rules []rule) []bool {
 	used := make([]bool, len(rules))
 	before := append([]rule(nil), rules...)
 	t.Cleanup(func() { copy(rules, before) })
@@ -109,7 +118,7 @@ func newMachine(cfg Config) *machine {
 
 func (m *machine) configure(t *testing.T, c script.Command) {
 	cfg := Config{
-		Aggregate: c.Has("aggregate"), MaxRestarts: c.Number(t, "maxrestarts"),
+		Aggregate: c.Has("aggregate"), Watch: c.Has("watch"), MaxRestarts: c.Number(t, "maxrestarts"),
 		MinUptime: c.Duration(t, "minuptime"), StartTimeout: c.Duration(t, "starttimeout"),
 		Schedule: Schedule{First: c.Duration(t, "first"), Quick: c.Number(t, "quick"), Slow: c.Duration(t, "slow")},
 		Health: Health{
@@ -213,7 +222,11 @@ func (m *machine) message(t *testing.T, c script.Command) any {
 		return &msg.UpstreamSaid{Gen: gen(s.gen), Line: body(t, c)}
 	case "granted":
 		m.grants++
-		return &msg.ClaimGranted{Slot: "s", Ref: &ref{"slot"}, Gen: gen(m.grants)}
+		granted := &msg.ClaimGranted{Slot: "s", Ref: &ref{"slot"}, Gen: gen(m.grants), Conduit: s.driver}
+		if c.Has("stale") {
+			granted.Conduit = &driver{}
+		}
+		return granted
 	case "refused":
 		return &msg.ClaimRefused{Slot: "s", Err: &wire.Error{Code: wire.CodeUnavailable, Message: body(t, c)}}
 	case "evicted":
@@ -232,6 +245,11 @@ func (m *machine) message(t *testing.T, c script.Command) any {
 		done := make(chan struct{})
 		m.halts[done] = len(m.halts) + 1
 		return haltNow{done}
+	case "seen":
+		gen := c.Number(t, "gen")
+		return &msg.SlotObserved{Info: msg.SlotInfo{Name: "s", Connected: true, Gen: uint64(gen), ConnectedSince: epoch}}
+	case "unseen":
+		return &msg.SlotForgotten{Name: "s"}
 	case "timer":
 		return timerDue{uint64(c.Number(t, "gen"))}
 	}
@@ -293,6 +311,8 @@ func messageText(message any) string {
 	switch m := message.(type) {
 	case *msg.OwnSlot:
 		return "own " + m.Slot
+	case *msg.WatchSlots:
+		return "watch the slots"
 	case *msg.DisownSlot:
 		return "disown " + m.Slot
 	case *msg.JoinSlot:

@@ -60,6 +60,10 @@ func (s *Set) Apply(ctx context.Context, list []Config) (Changes, error) {
 // ErrUnknown is returned for a slot without an upstream.
 var ErrUnknown = errors.New("no such upstream")
 
+// ErrNotOurs is returned for a watched slot whose provider the broker does not
+// start.
+var ErrNotOurs = errors.New("its provider comes by itself, so the broker cannot restart it")
+
 // Instances describes all upstreams, by slot.
 func (s *Set) Instances(ctx context.Context) ([]msg.Instance, error) {
 	refs, err := s.refs(ctx)
@@ -68,7 +72,7 @@ func (s *Set) Instances(ctx context.Context) ([]msg.Instance, error) {
 	}
 	var all []msg.Instance
 	for _, slot := range slices.Sorted(maps.Keys(refs)) {
-		i, err := describe(ctx, refs[slot])
+		i, err := describe(ctx, refs[slot].ref)
 		if errors.Is(err, ErrUnknown) {
 			continue // it has been stopped meanwhile
 		}
@@ -86,11 +90,11 @@ func (s *Set) Instance(ctx context.Context, slot string) (msg.Instance, error) {
 	if err != nil {
 		return msg.Instance{}, err
 	}
-	ref, ok := refs[slot]
+	u, ok := refs[slot]
 	if !ok {
 		return msg.Instance{}, fmt.Errorf("describe upstream %q: %w", slot, ErrUnknown)
 	}
-	return describe(ctx, ref)
+	return describe(ctx, u.ref)
 }
 
 // Restart makes the connection of one upstream again.
@@ -99,11 +103,14 @@ func (s *Set) Restart(ctx context.Context, slot string) error {
 	if err != nil {
 		return err
 	}
-	ref, ok := refs[slot]
+	u, ok := refs[slot]
 	if !ok {
 		return fmt.Errorf("restart upstream %q: %w", slot, ErrUnknown)
 	}
-	ref.Send(&msg.RestartInstance{})
+	if u.watch {
+		return fmt.Errorf("restart %q: %w", slot, ErrNotOurs)
+	}
+	u.ref.Send(&msg.RestartInstance{})
 	return nil
 }
 
@@ -116,8 +123,8 @@ func (s *Set) Stop(ctx context.Context) error {
 	return errors.Join(err, s.sys.StopAndWait(context.WithoutCancel(ctx), s.pid))
 }
 
-func (s *Set) refs(ctx context.Context) (map[string]msg.Ref, error) {
-	reply := make(chan map[string]msg.Ref, 1)
+func (s *Set) refs(ctx context.Context) (map[string]listed, error) {
+	reply := make(chan map[string]listed, 1)
 	s.sys.Send(s.pid, &list{reply})
 	select {
 	case refs, ok := <-reply:
@@ -154,7 +161,12 @@ type applied struct {
 	stopping []<-chan struct{}
 }
 
-type list struct{ reply chan<- map[string]msg.Ref }
+type list struct{ reply chan<- map[string]listed }
+
+type listed struct {
+	ref   msg.Ref
+	watch bool // its provider comes by itself
+}
 
 // keeper is the actor behind a Set and the parent of the upstreams.
 type keeper struct {
@@ -190,9 +202,9 @@ func (k *keeper) Receive(c rt.Context) {
 	case *rt.Terminated:
 		k.terminated(c, m)
 	case *list:
-		refs := make(map[string]msg.Ref, len(k.kept))
+		refs := make(map[string]listed, len(k.kept))
 		for slot, u := range k.kept {
-			refs[slot] = u.ref
+			refs[slot] = listed{u.ref, k.wanted[slot].Watch}
 		}
 		m.reply <- refs
 	}
@@ -256,7 +268,7 @@ func (k *keeper) spawn(c rt.Context, cfg Config) *rt.PID {
 			sys: k.sys, registry: k.registry, cfg: cfg, slot: k.slots(cfg.Slot), identity: k.identity, nextSession: k.nextSession,
 			privates: map[uint64]*private{}, leaving: map[*private]struct{}{},
 		}
-		return k.sys.SpawnChild(c, &rt.Kind{Name: "isolator", Children: rt.DefaultRestart, Overflow: refuse, Crashed: refuse}, i)
+		return k.sys.SpawnChild(c, &rt.Kind{Name: "isolator", Children: rt.DefaultRestart, Overflow: refuse, Crashed: i.crashed}, i)
 	}
 	a := newActor(k.sys, k.registry, cfg, k.identity, k.nextSession())
 	return k.sys.SpawnChild(c, &rt.Kind{Name: "upstream", Overflow: refuse, Crashed: a.crashed}, a)

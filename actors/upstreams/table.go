@@ -105,8 +105,9 @@ var rules = []rule{
 
 // happen plays one event.
 func (s *State) happen(now time.Time, n news) {
-	for i := range rules {
-		r := &rules[i]
+	table := s.table()
+	for i := range table {
+		r := &table[i]
 		if r.from != s.phase || r.on != n.event {
 			continue
 		}

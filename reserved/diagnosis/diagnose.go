@@ -52,7 +52,7 @@ func rules() []func(*diagnosis) []Problem {
 	return []func(*diagnosis) []Problem{
 		notStarted, portBoundWide, takeoverDowngraded,
 		secretMissing, authRefused, crashLoop, gaveUp, upstreamFailed, unhealthy,
-		pathMismatch, notResponding, upstreamNotResponding, slowProvider, queueNearBound, restartLoop, failedSlot,
+		watchedUnhealthy, pathMismatch, notResponding, upstreamNotResponding, slowProvider, queueNearBound, restartLoop, failedSlot,
 		neverConnected, noProviders,
 		aggregateDisabled, aggregateEmpty, aggregateMissingLive, aggregateMissingMember, aggregateIncomplete,
 		bridgeTarget, ownPagesBlocked, liveOnly, abandonedSessions, slowReaders,

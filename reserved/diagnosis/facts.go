@@ -20,6 +20,7 @@ type Facts struct {
 	Slots  []Slot // all of them, in the order they were created
 
 	Instances []msg.Instance // the upstreams, by slot; nil: unknown
+	Watched   []msg.Instance // slots with a health check whose provider comes by itself
 
 	Aggregate *Aggregate // nil: unknown
 	Bridge    *Bridge    // nil: unknown
