@@ -16,11 +16,10 @@ import (
 // of a process that has just been started.
 const upstreamPatience = 30 * time.Second
 
+// ownedBy gives the slot to an owner. Calls held for the last one are held for
+// this one: it takes the other's place.
 func (s *State) ownedBy(m *msg.OwnSlot) {
-	if s.expected {
-		s.failHeld(wire.NotConnected(s.name))
-	}
-	s.owner, s.expected, s.absent = m.Owner, false, nil
+	s.owner, s.absent = m.Owner, nil
 	s.refuseOthers()
 }
 

@@ -31,6 +31,7 @@ type State struct {
 	denied   bool
 	lacking  bool // the last attempt failed for want of a setting
 	haltDone []chan<- struct{}
+	handover bool // of a halt: another owner takes the slot
 
 	starts    int
 	failures  int  // failed attempts in a row
@@ -79,8 +80,12 @@ type Effect struct {
 type timerDue struct{ gen uint64 }
 
 // haltNow is the set's word that the upstream is not wanted any more. done is
-// closed once its driver has ended.
-type haltNow struct{ done chan<- struct{} }
+// closed once its driver has ended. With handover the slot goes to another owner,
+// and calls wait for it.
+type haltNow struct {
+	done     chan<- struct{}
+	handover bool
+}
 
 // ControlMessage implements rt.Control.
 func (timerDue) ControlMessage() {}
@@ -174,7 +179,7 @@ func (s *State) handle(now time.Time, message any) {
 		s.note(now, "restart asked for by an operator")
 		s.happen(now, news{event: restart, err: errors.New("it is being restarted by an operator")})
 	case haltNow:
-		s.haltDone = append(s.haltDone, m.done)
+		s.haltDone, s.handover = append(s.haltDone, m.done), m.handover
 		s.happen(now, news{event: halt})
 	case timerDue:
 		s.timer(now, m)
@@ -345,7 +350,11 @@ func (s *State) leaveAndStop(now time.Time, n news) {
 func (s *State) halt(_ time.Time, n news) {
 	s.lose(n)
 	s.nextTry = time.Time{}
-	if !s.cfg.Watch {
+	switch {
+	case s.cfg.Watch:
+	case s.handover:
+		s.tell(s.registry, &msg.HolderExpected{Slot: s.cfg.Slot, Owner: s.self})
+	default:
 		s.tell(s.registry, &msg.DisownSlot{Slot: s.cfg.Slot, Owner: s.self})
 	}
 	if s.slot != nil {

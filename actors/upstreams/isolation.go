@@ -194,7 +194,7 @@ func (i *isolator) changed(c rt.Context, m *privateChanged) {
 func (i *isolator) end(p *private) {
 	done := make(chan struct{})
 	i.leaving[p] = struct{}{}
-	p.upstream.Send(haltNow{done})
+	p.upstream.Send(haltNow{done: done})
 	i.sys.Go(func() {
 		<-done
 		i.self.Send(&privateEnded{p})

@@ -126,7 +126,7 @@ func (w *world) decide(grant bool) any {
 func (w *world) halt() any {
 	done := make(chan struct{})
 	w.halts = append(w.halts, done)
-	return haltNow{done}
+	return haltNow{done: done}
 }
 
 // step plays a message and keeps count.

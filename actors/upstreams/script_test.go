@@ -40,7 +40,7 @@ var update = flag.Bool("update", false, "rewrite the scripts in testdata to what
 //	failed call=1 busy "why"
 //	ask id=7                         a request of the server
 //	seen gen=3 | unseen              the registry's word on the slot
-//	restart | halt                   by an operator, by the set
+//	restart | halt handover          by an operator, by the set
 //	ready                            joined, opened, granted and a welcome, in short
 //	pass                             the timer, and a check that passes
 //	tick 30s                         time passes and the timer is delivered when due
@@ -244,7 +244,7 @@ func (m *machine) message(t *testing.T, c script.Command) any {
 	case "halt":
 		done := make(chan struct{})
 		m.halts[done] = len(m.halts) + 1
-		return haltNow{done}
+		return haltNow{done: done, handover: c.Has("handover")}
 	case "seen":
 		gen := c.Number(t, "gen")
 		return &msg.SlotObserved{Info: msg.SlotInfo{Name: "s", Connected: true, Gen: uint64(gen), ConnectedSince: epoch}}

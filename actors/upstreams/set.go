@@ -182,12 +182,20 @@ type keeper struct {
 }
 
 type kept struct {
-	ref         *rt.Ref
-	fingerprint string
+	ref *rt.Ref
+	cfg Config
 }
 
-// stopped: the old upstream of a slot has left it.
-type stopped struct{ slot string }
+// stopped: the old upstream of a slot has left it. With handover it has kept it
+// for the next one.
+type stopped struct {
+	slot     string
+	owner    msg.Ref
+	handover bool
+}
+
+// ownsSlot reports an upstream that keeps an ordinary slot for itself.
+func (c *Config) ownsSlot() bool { return !c.Isolated && !c.Watch }
 
 // Receive implements rt.Actor.
 func (k *keeper) Receive(c rt.Context) {
@@ -198,6 +206,9 @@ func (k *keeper) Receive(c rt.Context) {
 		through := k.stopping[m.slot]
 		delete(k.stopping, m.slot)
 		k.start(c, m.slot)
+		if next, wanted := k.wanted[m.slot]; m.handover && !(wanted && next.ownsSlot()) {
+			k.registry.Send(&msg.DisownSlot{Slot: m.slot, Owner: m.owner})
+		}
 		close(through)
 	case *rt.Terminated:
 		k.terminated(c, m)
@@ -220,14 +231,14 @@ func (k *keeper) apply(c rt.Context, list []Config) applied {
 	for _, slot := range before {
 		cfg, stays := k.wanted[slot]
 		switch {
-		case stays && cfg.Fingerprint == k.kept[slot].fingerprint:
+		case stays && cfg.Fingerprint == k.kept[slot].cfg.Fingerprint:
 			continue
 		case stays:
 			a.changes.Changed = append(a.changes.Changed, slot)
 		default:
 			a.changes.Removed = append(a.changes.Removed, slot)
 		}
-		k.halt(c, slot)
+		k.halt(c, slot, stays && cfg.ownsSlot() && k.kept[slot].cfg.ownsSlot())
 	}
 	for _, cfg := range list {
 		if !slices.Contains(before, cfg.Slot) {
@@ -241,15 +252,16 @@ func (k *keeper) apply(c rt.Context, list []Config) applied {
 	return a
 }
 
-// halt stops the upstream of a slot; the slot can be had again when it is through.
-func (k *keeper) halt(c rt.Context, slot string) {
-	self, done := c.Self(), make(chan struct{})
-	k.kept[slot].ref.Send(haltNow{done})
+// halt stops the upstream of a slot; the slot can be had again when it is through,
+// with handover by the next upstream only.
+func (k *keeper) halt(c rt.Context, slot string, handover bool) {
+	self, done, owner := c.Self(), make(chan struct{}), k.kept[slot].ref
+	owner.Send(haltNow{done, handover})
 	k.stopping[slot] = make(chan struct{})
 	delete(k.kept, slot)
 	k.sys.Go(func() {
 		<-done
-		k.sys.Send(self, &stopped{slot})
+		k.sys.Send(self, &stopped{slot, owner, handover})
 	})
 }
 
@@ -259,7 +271,7 @@ func (k *keeper) start(c rt.Context, slot string) {
 	if !wanted || k.kept[slot] != nil || k.stopping[slot] != nil {
 		return
 	}
-	k.kept[slot] = &kept{k.sys.Ref(k.spawn(c, cfg)), cfg.Fingerprint}
+	k.kept[slot] = &kept{k.sys.Ref(k.spawn(c, cfg)), cfg}
 }
 
 func (k *keeper) spawn(c rt.Context, cfg Config) *rt.PID {
