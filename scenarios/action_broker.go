@@ -20,7 +20,11 @@ type brokerAction struct {
 }
 
 func (a *brokerAction) check(c *checker) {
-	c.oneOf("broker", a.What, "start", "stop", "kill", "restart")
+	c.oneOf("broker", a.What, "start", "stop", "kill", "restart", "reload")
+	if a.What == "reload" {
+		a.checkReload(c)
+		return
+	}
 	starts := a.What == "start" || a.What == "restart"
 	switch {
 	case a.What == "start" && c.running:
@@ -45,6 +49,22 @@ func (a *brokerAction) check(c *checker) {
 	a.checkConfig(c, starts)
 }
 
+// checkReload: the file of a running broker is written anew.
+func (a *brokerAction) checkReload(c *checker) {
+	switch {
+	case !c.running:
+		c.fail("broker", "no broker is running at this step")
+	case c.embedded:
+		c.fail("broker", "a broker in the runner's process has no file to reload")
+	case a.Config == nil:
+		c.fail("broker", `broker = "reload" needs "config"`)
+	}
+	if a.Embedded {
+		c.fail("embedded", `"embedded" belongs to broker = "start"`)
+	}
+	a.checkConfig(c, true)
+}
+
 func (a *brokerAction) checkConfig(c *checker, starts bool) {
 	if a.Config == nil {
 		return
@@ -61,6 +81,7 @@ func (a *brokerAction) checkConfig(c *checker, starts bool) {
 			a.checkEmbedded(c, key)
 		}
 	}
+	c.upstreamsOf(a.Config)
 	if !c.embedded {
 		c.configs = append(c.configs, placedConfig{c.here.at("config"), a.Config})
 	}
@@ -82,6 +103,10 @@ func (a *brokerAction) checkEmbedded(c *checker, key string) {
 }
 
 func (a *brokerAction) run(r *runner) error {
+	if a.What == "reload" {
+		r.config = a.Config
+		return r.writeConfig()
+	}
 	if a.What != "start" {
 		kill := a.What == "kill"
 		if err := r.endBroker(kill); err != nil || a.What != "restart" {

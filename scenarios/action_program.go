@@ -11,6 +11,7 @@ type programAction struct {
 	Dir     string `step:"dir"`
 	Files   words  `step:"files"`
 	Needs   string `step:"needs"`
+	Scratch bool   `step:"scratch"`
 
 	dir, path string // set by locate
 }
@@ -18,6 +19,9 @@ type programAction struct {
 func (a *programAction) check(c *checker) {
 	if c.names[nameProgram][a.ID] {
 		c.fail("program", "program %q runs already: use another name", a.ID)
+	}
+	if a.Scratch && (a.Dir != "" || a.Files != nil) {
+		c.fail("scratch", `"scratch" takes neither "dir" nor "files": the folder is empty but for what the script writes`)
 	}
 	c.declare(nameProgram, a.ID)
 	c.programs = append(c.programs, placedProgram{c.here.line, a})
@@ -63,7 +67,11 @@ func missingPrograms(s *script) []Problem {
 }
 
 func (a *programAction) run(r *runner) error {
-	p, err := startProgram(a.ID, a.dir, a.path, a.Command[1:], r.out.event, r.giveUp)
+	dir := a.dir
+	if a.Scratch {
+		dir = r.dir
+	}
+	p, err := startProgram(a.ID, dir, a.path, a.Command[1:], r.out.event, r.giveUp)
 	if err != nil {
 		return err
 	}

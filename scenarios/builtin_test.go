@@ -14,8 +14,8 @@ import (
 // Every built-in scenario passes against the real broker.
 func TestBuiltins(t *testing.T) {
 	list := Builtins()
-	if len(list) != 15 {
-		t.Errorf("%d built-in scenarios, want 15", len(list))
+	if len(list) != 21 {
+		t.Errorf("%d built-in scenarios, want 21", len(list))
 	}
 	for _, b := range list {
 		t.Run(b.Name, func(t *testing.T) {

@@ -27,6 +27,7 @@ type checker struct {
 	sessions  map[string]string // transports of the sessions
 	loopbacks map[string]bool   // providers without a socket
 	hosted    string            // slot behind the broker's standard input and output
+	upstreams map[string]bool   // slots whose processes the broker starts
 	configs   []placedConfig
 	programs  []placedProgram
 }
@@ -62,7 +63,7 @@ func (k nameKind) introducedBy() string {
 func newChecker(file string, p *places) *checker {
 	return &checker{
 		file: file, places: p,
-		sessions: map[string]string{}, loopbacks: map[string]bool{},
+		sessions: map[string]string{}, loopbacks: map[string]bool{}, upstreams: map[string]bool{},
 		names: map[nameKind]map[string]bool{namePeer: {}, nameClient: {}, nameCall: {}, nameRequest: {}, nameProgram: {}},
 	}
 }
@@ -169,8 +170,8 @@ func (c *checker) oneOf(key, value string, allowed ...string) {
 }
 
 // variables takes [vars] and what the caller sets.
-func (c *checker) variables(value any, set map[string]int64) map[string]any {
-	vars := map[string]any{"port": int64(defaultPort), "heartbeat": int64(defaultHeartbeat)}
+func (c *checker) variables(value any, set map[string]any) map[string]any {
+	vars := map[string]any{"port": int64(defaultPort), "heartbeat": int64(defaultHeartbeat), "broker": defaultBroker, "next_port": int64(0)}
 	table, ok := value.(map[string]any)
 	if value != nil && !ok {
 		c.report(max(c.places.top["vars"], 1), "[vars] must be a table, not %s", kindOf(value))
@@ -181,6 +182,8 @@ func (c *checker) variables(value any, set map[string]int64) map[string]any {
 		_, isNumber := v.(int64)
 		_, own := vars[name]
 		switch {
+		case name == "broker" || name == "next_port":
+			c.report(c.places.vars[name], "variable %q is set by the runner", name)
 		case own && !isNumber:
 			c.report(c.places.vars[name], "variable %q must be an integer, not %s", name, kindOf(v))
 		case !isText && !isNumber:
@@ -189,8 +192,9 @@ func (c *checker) variables(value any, set map[string]int64) map[string]any {
 			vars[name] = v
 		}
 	}
-	for name, v := range set {
-		vars[name] = v
+	maps.Copy(vars, set)
+	if port, ok := vars["port"].(int64); ok {
+		vars["next_port"] = port + 1
 	}
 	return vars
 }
@@ -204,20 +208,29 @@ func (c *checker) number(name string, most int64) int64 {
 	return v
 }
 
-var reference = regexp.MustCompile(`\$\{([^}]*)\}`)
+var reference = regexp.MustCompile(`\$?\$\{([^}]*)\}`)
 
 // expand replaces ${name} in strings. A string that is one reference takes the
-// type of the variable.
+// type of the variable. $${ stands for ${ as it is.
 func (c *checker) expand(line int, value any) any {
 	switch v := value.(type) {
 	case string:
-		if m := reference.FindStringSubmatch(v); m != nil && m[0] == v {
+		if m := reference.FindStringSubmatch(v); m != nil && m[0] == v && v[1] != '$' {
 			return c.variable(line, m[1])
 		}
 		return reference.ReplaceAllStringFunc(v, func(ref string) string {
+			if ref[1] == '$' {
+				return ref[1:]
+			}
 			return fmt.Sprint(c.variable(line, ref[2:len(ref)-1]))
 		})
 	case []any:
+		list := make([]any, len(v))
+		for i := range v {
+			list[i] = c.expand(line, v[i])
+		}
+		return list
+	case []map[string]any:
 		list := make([]any, len(v))
 		for i := range v {
 			list[i] = c.expand(line, v[i])

@@ -81,6 +81,14 @@
 // and expect_line waits for what it writes, line by line. Everything it needs is
 // looked for before anything starts.
 //
+// # Files and processes
+//
+// Everything of a script lives in a scratch folder that is removed at the end.
+// file writes a file into it, run runs a command there to its end, and a program
+// with scratch = true runs there. kill ends a program, or the process of an
+// upstream, which the broker is asked for. ${broker} is the path of the broker's
+// program, which serves as an upstream, too; ${next_port} is a port for it.
+//
 // # Logs
 //
 // expect_log looks at the lines since the last step that did something (steps

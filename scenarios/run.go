@@ -143,8 +143,8 @@ func runOne(ctx context.Context, o Options, s *script) bool {
 }
 
 // variables are those the options set.
-func (o Options) variables() (map[string]int64, error) {
-	set := map[string]int64{}
+func (o Options) variables() (map[string]any, error) {
+	set := map[string]any{"broker": o.Broker}
 	switch {
 	case o.AnyPort:
 		port, err := freePort()
@@ -161,24 +161,31 @@ func (o Options) variables() (map[string]int64, error) {
 	return set, nil
 }
 
-// freePort finds a port nobody listens on. It stays below the range from which
-// systems take the ports of outgoing connections, so that it is still free when
-// a scenario restarts its broker.
+// freePort finds a port nobody listens on, and nobody on the next one either. It
+// stays below the range from which systems take the ports of outgoing connections,
+// so that it is still free when a scenario restarts its broker.
 func freePort() (int, error) {
 	const first, last, attempts = 20000, 32767, 100
 	var err error
 	for range attempts {
-		port := first + rand.IntN(last-first+1)
-		var l net.Listener
-		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
-			return port, l.Close()
+		port := first + rand.IntN(last-first)
+		if err = errors.Join(tryPort(port), tryPort(port+1)); err == nil {
+			return port, nil
 		}
 	}
 	return 0, fmt.Errorf("find a free port: %w", err)
 }
 
+func tryPort(port int) error {
+	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return err
+	}
+	return l.Close()
+}
+
 // load reads and checks all scripts.
-func load(ctx context.Context, o Options, set map[string]int64, names []string) ([]*script, error) {
+func load(ctx context.Context, o Options, set map[string]any, names []string) ([]*script, error) {
 	var scripts []*script
 	var problems []Problem
 	for _, name := range names {

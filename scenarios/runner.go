@@ -25,7 +25,7 @@ type runner struct {
 	script *script
 	out    *printer
 	binary string
-	dir    string // for configuration files
+	dir    string // the scratch folder: of configuration files and those of the script
 	pace   time.Duration
 
 	ctx        context.Context // ends when the script must
@@ -154,12 +154,11 @@ func (r *runner) startBroker() error {
 		r.broker = e
 		return nil
 	}
-	file := filepath.Join(r.dir, "broker.toml")
-	if err := writeConfig(file, r.script.port, r.script.beat, r.config); err != nil {
+	if err := r.writeConfig(); err != nil {
 		return err
 	}
 	host, _ := r.config[stdioKey].(string)
-	c, err := startChild(ctx, r.binary, file, host != "", &r.log, r.out.log, r.giveUp)
+	c, err := startChild(ctx, r.binary, r.configFile(), host != "", &r.log, r.out.log, r.giveUp)
 	if err != nil {
 		if errors.As(err, new(late)) {
 			return fmt.Errorf("the broker did not start: %w", err)
@@ -168,6 +167,12 @@ func (r *runner) startBroker() error {
 	}
 	r.broker = c
 	return nil
+}
+
+func (r *runner) configFile() string { return filepath.Join(r.dir, "broker.toml") }
+
+func (r *runner) writeConfig() error {
+	return writeConfig(r.configFile(), r.script.port, r.script.beat, r.config)
 }
 
 func (r *runner) endBroker(kill bool) error {

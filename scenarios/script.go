@@ -78,10 +78,11 @@ func (e *RefusedError) Error() string {
 const (
 	defaultPort      = 3300
 	defaultHeartbeat = 5000 // milliseconds
+	defaultBroker    = "broker"
 )
 
-// parse reads a script. set overrides the variables port and heartbeat.
-func parse(file, name, text string, set map[string]int64) (*script, []Problem) {
+// parse reads a script. set overrides the variables every script has.
+func parse(file, name, text string, set map[string]any) (*script, []Problem) {
 	var doc map[string]any
 	if _, err := toml.Decode(text, &doc); err != nil {
 		var syntax toml.ParseError

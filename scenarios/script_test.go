@@ -76,8 +76,9 @@ config = { timout = 1, providerTakeover = "never" }
 func TestUnknownScripts(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "gone.toml")
 	err := Run(t.Context(), fast(newOutput()), "provider-livecycle", missing)
-	want := "provider-livecycle: no built-in scenario has this name (known: aggregate-churn, deadline, device-lifecycle, embedded, four-transports, framing-mismatch, " +
-		"half-open-provider, host-config, plant, provider-lifecycle, slot-crash, slow-reader, stdio-host, subscription-replay, takeover-modes); a file is named with its extension, provider-livecycle.toml\n" +
+	want := "provider-livecycle: no built-in scenario has this name (known: aggregate-churn, bundle-signed, deadline, device-lifecycle, embedded, four-transports, framing-mismatch, " +
+		"half-open-provider, host-config, live-not-healthy, plant, provider-lifecycle, reload, remote-restart, slot-crash, slow-reader, stdio-host, " +
+		"subscription-replay, takeover-modes, upstream-crash, upstream-no-secret); a file is named with its extension, provider-livecycle.toml\n" +
 		missing + ": the script cannot be read: no such file or directory"
 	if diff := cmp.Diff(want, fmt.Sprint(err)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -96,7 +97,7 @@ config = { maxSlots = "${port}", nested = { list = ["${who}", "${heartbeat}"] } 
 [[step]]
 wait = "1.5 heartbeats"
 `
-	s, problems := parse("f.toml", "f", text, map[string]int64{"port": 7, "heartbeat": 300})
+	s, problems := parse("f.toml", "f", text, map[string]any{"port": int64(7), "heartbeat": int64(300)})
 	if problems != nil {
 		t.Fatal(problems)
 	}

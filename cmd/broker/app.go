@@ -59,7 +59,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 		return 0
 	}
 	if text := err.Error(); text != "" {
-		fmt.Fprintln(p.stderr, text)
+		fmt.Fprintln(p.stderr, safeText(text)) // a peer may have written it
 	}
 	var coded cli.ExitCoder
 	if errors.As(err, &coded) {

@@ -22,28 +22,31 @@ import (
 // nodeDir holds the manifest, its lock file and the scripts of the Node peers.
 const nodeDir = "testdata/node"
 
-// nodeModules installs the locked packages once per lock file and returns the
-// node_modules directory.
-var nodeModules = sync.OnceValues(func() (string, error) {
+// nodeModules returns the node_modules directory of the Node peers.
+var nodeModules = sync.OnceValues(func() (string, error) { return npmPackages(nodeDir, "node") })
+
+// npmPackages installs the locked packages of a manifest once per lock file and
+// returns their node_modules directory.
+func npmPackages(source, prefix string) (string, error) {
 	cache, err := cacheDir()
 	if err != nil {
 		return "", err
 	}
 	sum := sha256.New()
 	for _, name := range manifest {
-		text, err := os.ReadFile(filepath.Join(nodeDir, name))
+		text, err := os.ReadFile(filepath.Join(source, name))
 		if err != nil {
 			return "", fmt.Errorf("read the Node manifest: %w", err)
 		}
 		sum.Write(text)
 	}
-	dir := filepath.Join(cache, fmt.Sprintf("node-%x", sum.Sum(nil)[:6]))
+	dir := filepath.Join(cache, fmt.Sprintf("%s-%x", prefix, sum.Sum(nil)[:6]))
 	modules := filepath.Join(dir, "node_modules")
 	if _, err := os.Stat(modules); err == nil {
 		return modules, nil
 	}
-	return modules, installNode(cache, dir)
-})
+	return modules, installNode(source, cache, dir)
+}
 
 var manifest = []string{"package.json", "package-lock.json", ".npmrc"}
 
@@ -51,7 +54,7 @@ var manifest = []string{"package.json", "package-lock.json", ".npmrc"}
 const installTimeout = 5 * time.Minute
 
 // installNode installs beside dir first: dir exists only when it is complete.
-func installNode(cache, dir string) error {
+func installNode(source, cache, dir string) error {
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return fmt.Errorf("make the cache directory: %w", err)
 	}
@@ -61,7 +64,7 @@ func installNode(cache, dir string) error {
 	}
 	defer os.RemoveAll(temp)
 	for _, name := range manifest {
-		text, err := os.ReadFile(filepath.Join(nodeDir, name))
+		text, err := os.ReadFile(filepath.Join(source, name))
 		if err != nil {
 			return fmt.Errorf("read the Node manifest: %w", err)
 		}
@@ -184,14 +187,16 @@ func (p *nodePeer) tell(line string) {
 	}
 }
 
-// The lock file names no registry: a clone installs from the one its user has
+// The lock files name no registry: a clone installs from the one its user has
 // configured.
 func TestNodeLockNamesNoRegistry(t *testing.T) {
-	lock, err := os.ReadFile(filepath.Join(nodeDir, "package-lock.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(string(lock), `"resolved"`) {
-		t.Error(`package-lock.json has "resolved" members: npm must run with the .npmrc beside it`)
+	for _, dir := range []string{nodeDir, serversDir} {
+		lock, err := os.ReadFile(filepath.Join(dir, "package-lock.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(lock), `"resolved"`) {
+			t.Errorf(`%s/package-lock.json has "resolved" members: npm must run with the .npmrc beside it`, dir)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -32,6 +33,12 @@ func selfSigned(t *testing.T, dir string) *x509.CertPool {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return certify(t, dir, key)
+}
+
+// certify is selfSigned with this key.
+func certify(t *testing.T, dir string, key crypto.Signer) *x509.CertPool {
+	t.Helper()
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "localhost"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
@@ -39,7 +46,7 @@ func selfSigned(t *testing.T, dir string) *x509.CertPool {
 		IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)
 	}

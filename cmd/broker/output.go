@@ -20,8 +20,26 @@ func printJSON(w io.Writer, raw json.RawMessage) error {
 		return &refusedError{text: "The answer is not JSON: " + err.Error()}
 	}
 	line.WriteByte('\n')
-	_, err := w.Write(line.Bytes())
+	text := line.Bytes()
+	if isTerminal(w) {
+		text = escapeControls(text)
+	}
+	_, err := w.Write(text)
 	return err
+}
+
+// escapeControls writes the control characters that JSON lets stand in a string
+// as escapes. Some terminals act on them.
+func escapeControls(text []byte) []byte {
+	out := make([]byte, 0, len(text))
+	for _, r := range string(text) {
+		if unicode.IsControl(r) && r != '\n' {
+			out = fmt.Appendf(out, `\u%04x`, r)
+			continue
+		}
+		out = utf8.AppendRune(out, r)
+	}
+	return out
 }
 
 // compact leaves out the space between the tokens of a value.

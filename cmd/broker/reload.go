@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -61,7 +59,7 @@ func stampOf(path string) stamp {
 		return stamp{}
 	}
 	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) || err != nil {
+	if err != nil {
 		return stamp{}
 	}
 	return stamp{info.Size(), info.ModTime()}

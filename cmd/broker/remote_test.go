@@ -109,15 +109,25 @@ func TestRemoteRefusals(t *testing.T) {
 	f.set("tools/call broker_info", `{"content":[{"type":"text","text":"{}"}],"isError":false}`)
 	f.set("tools/call broker_diagnose", `error {"code":-32001,"message":"Forbidden"}`)
 	f.set("tools/call providers_list", `{"content":7}`)
+	f.set("tools/list", `error {"code":-32000,"message":"evil\u001b[2J\nand more"}`)
 	tests := []struct{ args, want string }{
 		{"describe slot x", "Unknown provider: \"x\".\n"},
 		{"status", "The answer of broker_info cannot be read: unexpected end of JSON input\n"},
 		{"diagnose", "Forbidden (-32001)\n"},
+		{"tools s", "evil\\x1b[2J\nand more (-32000)\n"},
 		{"get slots", "The answer of providers_list is no tool result: json: cannot unmarshal number into Go struct field toolResult.content of type []main.contentBlock\n"},
 	}
 	for _, tt := range tests {
 		b := newBench(t)
 		b.expect(t, b.do(append(strings.Fields(tt.args), "--url", f.URL)...), 4, "", tt.want)
+	}
+}
+
+// JSON on a terminal is the same JSON, and no more than text.
+func TestEscapeControls(t *testing.T) {
+	got := string(escapeControls([]byte("{\"a\":\"é\u009b2J\x7f🎉\"}\n")))
+	if want := `{"a":"é\u009b2J\u007f🎉"}` + "\n"; got != want {
+		t.Errorf("escaped %q, want %q", got, want)
 	}
 }
 

@@ -18,8 +18,8 @@ func TestScenarioList(t *testing.T) {
 		}
 		names = append(names, name)
 	}
-	want := "aggregate-churn deadline device-lifecycle embedded four-transports framing-mismatch half-open-provider host-config plant provider-lifecycle " +
-		"slot-crash slow-reader stdio-host subscription-replay takeover-modes"
+	want := "aggregate-churn bundle-signed deadline device-lifecycle embedded four-transports framing-mismatch half-open-provider host-config live-not-healthy " +
+		"plant provider-lifecycle reload remote-restart slot-crash slow-reader stdio-host subscription-replay takeover-modes upstream-crash upstream-no-secret"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("listed %q, want %q", got, want)
 	}

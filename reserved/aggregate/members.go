@@ -316,15 +316,16 @@ func (s *State) listsChanged(m *member) {
 // remember keeps the names of a member that leaves, so that a call of one is
 // answered with what became of it.
 func (s *State) remember(m *member) {
-	const most = 20000
-	names := m.names
+	const most, longest = 20000, 256 // names, and bytes of one: names of prompts have no limit
+	names := slices.Clip(m.names)
 	for _, k := range []list{tools, prompts} {
 		for i := range m.lists[k].len() {
-			if len(s.gone) < most {
-				name := goneKey(k, m.lists[k].entries[i].name)
-				put(s, s.gone, name, m.slot)
-				names = append(names, name)
+			name := goneKey(k, m.lists[k].entries[i].name)
+			if len(s.gone) >= most || len(name) > longest || s.gone[name] == m.slot {
+				continue
 			}
+			put(s, s.gone, name, m.slot)
+			names = append(names, name)
 		}
 	}
 	set(s, &m.names, names)
