@@ -16,6 +16,9 @@ import (
 type Options struct {
 	// Configure are applied last, on top of host 127.0.0.1 and a free port.
 	Configure []mcpbroker.Option
+	// Plain leaves out the slots _broker and _all, so that every slot is the
+	// test's own and no provider is greeted by _all.
+	Plain bool
 }
 
 // Broker is a running broker and its log.
@@ -34,6 +37,7 @@ func Start(t testing.TB, o Options) *Broker {
 	b := &Broker{Log: NewLog(t)}
 	options := append([]mcpbroker.Option{
 		mcpbroker.WithHost("127.0.0.1"), mcpbroker.WithPort(0), mcpbroker.WithLogger(slog.New(b.Log)),
+		mcpbroker.WithIntrospection(!o.Plain), mcpbroker.WithAggregate(!o.Plain),
 	}, o.Configure...)
 	var err error
 	if b.Broker, err = mcpbroker.New(options...); err != nil {

@@ -15,7 +15,7 @@ import (
 // Row 22: 500 sessions and 200 provider sockets come and go; no slot remembers
 // them and no goroutine stays.
 func TestChurn(t *testing.T) {
-	b := brokertest.Start(t, brokertest.Options{})
+	b := brokertest.Start(t, brokertest.Options{Plain: true})
 	p := b.Dedicated(t, "s")
 	first := brokertest.NewClient(t, b.MCPURL("s"))
 	first.Handshake(p)

@@ -67,7 +67,7 @@ func TestMultiplexedRefusal(t *testing.T) {
 // F-42: a refused claim of an open shared socket is granted once the slot is
 // free; the oldest wins; a socket that left is passed over.
 func TestRememberedClaims(t *testing.T) {
-	b := brokertest.Start(t, brokertest.Options{})
+	b := brokertest.Start(t, brokertest.Options{Plain: true})
 	holder := b.Dedicated(t, "s")
 	claim := func() *brokertest.Socket {
 		p := brokertest.Dial(t, b.ProvidersURL(), nil)
@@ -94,7 +94,7 @@ func TestRememberedClaims(t *testing.T) {
 // Spec 01 3.1: what is an envelope, and what is dropped with one warning per
 // socket (3.2).
 func TestEnvelopes(t *testing.T) {
-	b := brokertest.Start(t, brokertest.Options{})
+	b := brokertest.Start(t, brokertest.Options{Plain: true})
 	p := brokertest.Dial(t, b.ProvidersURL(), nil)
 	junk := `{"provider":"","payload":{}}` + strings.Repeat(" ", 300)
 	for _, frame := range []string{

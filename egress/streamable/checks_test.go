@@ -269,7 +269,7 @@ func TestTwoSegmentSuffix(t *testing.T) {
 
 // F-06: what is refused creates no slot.
 func TestRefusedRequestCreatesNoSlot(t *testing.T) {
-	b := brokertest.Start(t, brokertest.Options{})
+	b := brokertest.Start(t, brokertest.Options{Plain: true})
 	c := brokertest.NewClient(t, b.MCPURL("ghost"))
 	for _, body := range []string{"x", "[]", "{}", `{"jsonrpc":"2.0","id":null,"method":"initialize"}`, `{"jsonrpc":"2.0","id":1,"method":"ping"}`, `{"jsonrpc":"2.0","method":"ping"}`} {
 		c.Post(body)

@@ -176,7 +176,9 @@ func TestMaxSessionsPerSlot(t *testing.T) {
 
 // F-06: slots are bounded; one nobody uses any more makes room, one in use never.
 func TestMaxSlots(t *testing.T) {
-	b := configured(t, func(c *config.Config) { c.MaxSlots = 2 })
+	c := config.Default()
+	c.Host, c.Port, c.MaxSlots = "127.0.0.1", 0, 2
+	b := brokertest.Start(t, brokertest.Options{Plain: true, Configure: []mcpbroker.Option{mcpbroker.WithConfig(c)}})
 	clients := map[string]*brokertest.Client{}
 	open := func(slot string) brokertest.Answer {
 		clients[slot] = brokertest.NewClient(t, b.MCPURL(slot))

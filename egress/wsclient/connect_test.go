@@ -12,7 +12,7 @@ import (
 // W6 of spec 01 1.1, 8.1: any other target is a client of the slot it spells,
 // with one connect line; a mistyped provider URL carries the hint.
 func TestTargets(t *testing.T) {
-	b := brokertest.Start(t, brokertest.Options{})
+	b := brokertest.Start(t, brokertest.Options{Plain: true})
 	const hint = ` -- this looks like a provider URL but was accepted as a CLIENT slot; providers connect to /providers (MultiplexTransport) or to /provider/<name> (DirectTransport)`
 	for _, c := range []struct{ target, slot, hint string }{
 		{"/", "", ""},
@@ -70,7 +70,7 @@ func TestOriginIgnored(t *testing.T) {
 // F-44: checkUpgradeOrigins refuses with the words of the HTTP endpoints, clients
 // and providers alike; no Origin and an allowed one pass.
 func TestCheckUpgradeOrigins(t *testing.T) {
-	b := brokertest.Start(t, brokertest.Options{Configure: []mcpbroker.Option{
+	b := brokertest.Start(t, brokertest.Options{Plain: true, Configure: []mcpbroker.Option{
 		mcpbroker.WithAllowedOrigins("https://a.example"), mcpbroker.WithCheckUpgradeOrigins(true),
 	}})
 	const text = `Origin "https://x.example" is not allowed on %s. allowedOrigins (MCP_BROKER_ALLOWED_ORIGINS) is compared verbatim, scheme, port and trailing slash included, and holds: https://a.example.`
