@@ -51,8 +51,15 @@ type HoldReserved struct {
 
 // WatchSlots asks for a SlotObserved of each slot, now and whenever its holder,
 // its membership of _all or its being used changes, and for a SlotForgotten of
-// each that ends.
+// each that ends. Slot limits it to one; empty is all.
 type WatchSlots struct {
+	control
+	Watcher Ref
+	Slot    string
+}
+
+// UnwatchSlots ends all that the watcher asked for.
+type UnwatchSlots struct {
 	control
 	Watcher Ref
 }

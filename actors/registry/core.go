@@ -18,9 +18,15 @@ type State struct {
 	order    []string // of creation
 	retiring int
 	reserved int
-	watchers []msg.Ref
+	watchers []watcher
 
 	effects []Effect
+}
+
+// watcher hears of one slot, or of all where slot is empty.
+type watcher struct {
+	ref  msg.Ref
+	slot string
 }
 
 // Entry is one slot of the table.
@@ -80,6 +86,8 @@ func (s *State) Step(now time.Time, message any) []Effect {
 		s.release(m)
 	case *msg.WatchSlots:
 		s.watch(m)
+	case *msg.UnwatchSlots:
+		s.watchers = slices.DeleteFunc(s.watchers, func(w watcher) bool { return w.ref == m.Watcher })
 	case *msg.SlotChanged:
 		s.changed(now, m)
 	case *msg.SlotRetired:
@@ -164,8 +172,21 @@ func (s *State) release(m *msg.ReleaseSlot) {
 }
 
 func (s *State) watch(m *msg.WatchSlots) {
-	s.watchers = append(s.watchers, m.Watcher)
-	s.each(func(e *Entry) { s.reply(m.Watcher, &msg.SlotObserved{Info: e.info}) })
+	s.watchers = append(s.watchers, watcher{m.Watcher, m.Slot})
+	s.each(func(e *Entry) {
+		if m.Slot == "" || m.Slot == e.Name {
+			s.reply(m.Watcher, &msg.SlotObserved{Info: e.info})
+		}
+	})
+}
+
+// tellWatchers tells those who watch the slot of that name.
+func (s *State) tellWatchers(name string, message any) {
+	for _, w := range s.watchers {
+		if w.slot == "" || w.slot == name {
+			s.reply(w.ref, message)
+		}
+	}
 }
 
 func (s *State) changed(now time.Time, m *msg.SlotChanged) {
@@ -177,11 +198,7 @@ func (s *State) changed(now time.Time, m *msg.SlotChanged) {
 	s.observe(e)
 }
 
-func (s *State) observe(e *Entry) {
-	for _, w := range s.watchers {
-		s.reply(w, &msg.SlotObserved{Info: e.info})
-	}
-}
+func (s *State) observe(e *Entry) { s.tellWatchers(e.Name, &msg.SlotObserved{Info: e.info}) }
 
 // refer passes a message to the slot of that name, creating it if need be.
 func (s *State) refer(now time.Time, name string, message any) {
@@ -216,9 +233,7 @@ func (s *State) forget(name string) {
 	if i := slices.Index(s.order, name); i >= 0 {
 		s.order = slices.Delete(s.order, i, i+1)
 	}
-	for _, w := range s.watchers {
-		s.reply(w, &msg.SlotForgotten{Name: name})
-	}
+	s.tellWatchers(name, &msg.SlotForgotten{Name: name})
 }
 
 func (s *State) forward(e *Entry, message any) {

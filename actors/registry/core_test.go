@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "rewrite the scripts in testdata to what
 // What peers send: join SLOT c1, claim SLOT p1 aggregate, withdraw SLOT p1. What
 // slots report: changed SLOT sessions=1 pending=1 connected aggregate, retired
 // SLOT gone, died SLOT, left SLOT c1 (a session that never came to know its
-// slot). The broker's own: hold SLOT r1, release SLOT r1, watch w1, own SLOT o1,
+// slot). The broker's own: hold SLOT r1, release SLOT r1, watch w1 slot=a, unwatch w1, own SLOT o1,
 // disown SLOT o1, expect SLOT o1. Besides: tick 1s, inventory, lookup SLOT. A slot whose name is empty or
 // has spaces is given at the end of the line: join by=c1 "name".
 func TestScripts(t *testing.T) {
@@ -97,7 +97,9 @@ func message(t *testing.T, c script.Command, slot string) any {
 	case "release":
 		return &msg.ReleaseSlot{Slot: slot, Ref: who}
 	case "watch":
-		return &msg.WatchSlots{Watcher: &ref{c.Arg(0)}}
+		return &msg.WatchSlots{Watcher: refNamed(c.Arg(0)), Slot: c.Opts["slot"]}
+	case "unwatch":
+		return &msg.UnwatchSlots{Watcher: refNamed(c.Arg(0))}
 	case "retired":
 		return &msg.SlotRetired{Name: slot, Gone: c.Has("gone")}
 	case "died":

@@ -45,6 +45,9 @@ func (a *Actor) Receive(c rt.Context) {
 
 // abandon ends what an actor that is given up leaves behind.
 func (a *Actor) abandon() {
+	if a.state.cfg.Watch {
+		a.state.registry.Send(&msg.UnwatchSlots{Watcher: a.self})
+	}
 	if holding := a.state.holding; holding != nil {
 		holding.Send(&msg.ProviderGone{Gen: a.state.slotGen})
 	}
@@ -97,7 +100,8 @@ func (a *Actor) perform(c rt.Context, e *Effect) {
 func (a *Actor) crashed(message any) {
 	switch m := message.(type) {
 	case *msg.UpstreamOpened, *msg.UpstreamEnded, *msg.ClaimGranted, *msg.ClaimRefused, *msg.EvictHolder,
-		*msg.SlotJoined, *msg.SlotLost, *msg.CallReply, *msg.CallFailed, timerDue, haltNow, started:
+		*msg.SlotJoined, *msg.SlotLost, *msg.CallReply, *msg.CallFailed, *msg.SlotObserved, *msg.SlotForgotten,
+		timerDue, haltNow, started:
 		a.self.Send(message)
 	case rt.Undeliverable:
 		m.Undelivered()

@@ -128,12 +128,13 @@ func (s *State) handle(now time.Time, message any) {
 	switch m := message.(type) {
 	case started:
 		if s.cfg.Watch {
-			s.tell(s.registry, &msg.WatchSlots{Watcher: s.self})
+			s.tell(s.registry, &msg.WatchSlots{Watcher: s.self, Slot: s.cfg.Slot})
 		}
 		s.happen(now, news{event: start})
 	case *msg.SlotObserved:
 		s.observed(now, &m.Info)
 	case *msg.SlotForgotten:
+		s.slot = nil // to be entered again with the next provider
 		s.observed(now, &msg.SlotInfo{Name: m.Name})
 	case *msg.UpstreamOpened:
 		if m.Gen == s.gen {

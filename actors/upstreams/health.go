@@ -108,6 +108,7 @@ func (s *State) unanswered(now time.Time, m *msg.CallFailed) {
 func (s *State) beginCheck(now time.Time) {
 	if s.slot == nil {
 		s.check.next = now.Add(time.Second)
+		s.joinSlot()
 		return
 	}
 	s.check.deadline = now.Add(s.cfg.Health.Timeout)

@@ -39,7 +39,7 @@ var update = flag.Bool("update", false, "rewrite the scripts in testdata to what
 //	reply call=1 {...}               to our request; call defaults to the last one
 //	failed call=1 busy "why"
 //	ask id=7                         a request of the server
-//	seen gen=3 | unseen              the registry's word on the slot
+//	seen gen=3 | unseen | forgotten  the registry's word on the slot
 //	restart | halt handover          by an operator, by the set
 //	ready                            joined, opened, granted and a welcome, in short
 //	pass                             the timer, and a check that passes
@@ -249,6 +249,8 @@ func (m *machine) message(t *testing.T, c script.Command) any {
 		gen := c.Number(t, "gen")
 		return &msg.SlotObserved{Info: msg.SlotInfo{Name: "s", Connected: true, Gen: uint64(gen), ConnectedSince: epoch}}
 	case "unseen":
+		return &msg.SlotObserved{Info: msg.SlotInfo{Name: "s"}}
+	case "forgotten":
 		return &msg.SlotForgotten{Name: "s"}
 	case "timer":
 		return timerDue{uint64(c.Number(t, "gen"))}

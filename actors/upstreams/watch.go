@@ -50,9 +50,6 @@ func (s *State) table() []rule {
 
 // observed takes what the registry says of the slot.
 func (s *State) observed(now time.Time, info *msg.SlotInfo) {
-	if info.Name != s.cfg.Slot {
-		return
-	}
 	switch holder := (holderID{info.Gen, info.ConnectedSince}); {
 	case !info.Connected:
 		s.watched = holderID{}
