@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -43,13 +42,16 @@ func childEnv(environ []string, inherit config.Inherit, own map[string]string) [
 	return list
 }
 
+// maxEnvFile bounds a file of variables.
+const maxEnvFile = 1 << 20
+
 // readEnvFile reads NAME=value lines; blank lines and those that begin with "#"
 // are skipped, "export " in front and one pair of quotes around a value are taken
 // off.
 func readEnvFile(path string) (map[string]string, error) {
-	data, err := os.ReadFile(path)
+	data, err := config.ReadRegular(path, maxEnvFile)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	env := map[string]string{}
 	lines := bufio.NewScanner(bytes.NewReader(data))
@@ -87,6 +89,8 @@ var (
 	secretValue = regexp.MustCompile(`(?is)([\w-]*` + secretWord + `[\w-]*(?:=|:\s*)).+`)
 	// secretUser is the password in a URL.
 	secretUser = regexp.MustCompile(`(://[^/\s:@]*):[^/\s@]*@`)
+	// secretVariable names a variable whose value is kept out of texts.
+	secretVariable = regexp.MustCompile(`(?i)` + secretWord)
 )
 
 // maskedCommand is a command line fit to be shown: variables stand for

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"mcpbroker/actors/msg"
@@ -84,7 +85,7 @@ func (l launcher) child(s config.StdioUpstream, owner msg.Ref, gen uint64) (func
 	if e.err != nil {
 		return nil, e.err
 	}
-	cfg.Env = childEnv(os.Environ(), s.InheritEnv, env)
+	cfg.Env, cfg.Secrets = childEnv(os.Environ(), s.InheritEnv, env), e.confidential(env)
 	return l.run.children.Start(cfg, owner, gen), nil
 }
 
@@ -127,7 +128,7 @@ func (l launcher) bundle(ctx context.Context, b config.MCPBBundle, owner msg.Ref
 	maps.Copy(merged, env)
 	return l.run.children.Start(stdio.Config{
 		Name: b.Name, Command: launch.Command, Args: launch.Args, Dir: launch.Dir,
-		Env: childEnv(os.Environ(), b.InheritEnv, merged), Limit: l.limit(b.Name), Grace: b.GraceMs.Duration(),
+		Env: childEnv(os.Environ(), b.InheritEnv, merged), Secrets: append(e.confidential(merged), launch.Secrets...), Limit: l.limit(b.Name), Grace: b.GraceMs.Duration(),
 	}, owner, gen), nil
 }
 
@@ -147,10 +148,28 @@ func absolute(dir, path string) string {
 type expander struct {
 	variables config.Variables
 	err       error
+	secrets   []string // values to be kept out of texts
 }
 
 func (l launcher) expander(u *config.Upstream) *expander {
-	return &expander{variables: config.Variables{Vars: u.Vars, Lookup: os.LookupEnv, Dir: l.dir}}
+	e := &expander{variables: config.Variables{Vars: u.Vars, Lookup: os.LookupEnv, Dir: l.dir}}
+	e.variables.Resolved = func(name, value string) {
+		if strings.HasPrefix(name, "file:") || secretVariable.MatchString(name) {
+			e.secrets = append(e.secrets, value)
+		}
+	}
+	return e
+}
+
+// confidential are the secrets of an environment, and those it was made of.
+func (e *expander) confidential(env map[string]string) []string {
+	secrets := e.secrets
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		if secretVariable.MatchString(name) {
+			secrets = append(secrets, env[name])
+		}
+	}
+	return secrets
 }
 
 func (e *expander) text(field, s string) string {

@@ -102,7 +102,7 @@ func TestUnresolvedSetting(t *testing.T) {
 	for slot, want := range map[string]string{
 		"env": "env.TOKEN: " + why, "args": "args[1]: " + why, "cwd": "cwd: " + why, "header": "headers.Authorization: " + why, "url": "url: " + why,
 		"file":    "env.TOKEN: unresolved: the file " + missing + " cannot be read: no such file or directory",
-		"envFile": "envFile: open " + missing + ": no such file or directory",
+		"envFile": "envFile: " + missing + ": no such file or directory",
 	} {
 		i := h.verdict(slot, msg.Failed)
 		if i.Error != want || !i.Unresolved || i.PID != 0 {
@@ -125,6 +125,31 @@ func TestUnresolvedSetting(t *testing.T) {
 	if got := h.environment("env")["TOKEN"]; got != "Bearer now" {
 		t.Errorf("the variable is %q once it is set", got)
 	}
+}
+
+// A secret that a child prints before it dies reaches neither its callers nor the
+// log, whatever its way into the child.
+func TestSecretsOfAChildAreMasked(t *testing.T) {
+	t.Setenv("PLANT_TOKEN", "from-the-environment")
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("from-a-file\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := newHouse(t, "\n[[stdioUpstreams]]\nname = \"s\"\ncommand = \"sh\"\n"+
+		`args = ["-c", "echo $A $API_KEY $B, site $SITE >&2; exit 1"]`+"\n"+
+		`env = { A = "${PLANT_TOKEN}", API_KEY = "literal-key", B = "x ${file:`+secret+`}", SITE = "${SITE}" }`+"\n"+
+		`vars = { SITE = "lyon-north" }`+"\n")
+	const said = "*** *** x ***, site lyon-north"
+	i := h.verdict("s", msg.Failed)
+	if want := "it exited with code 1; its stderr ends with: " + said; i.Error != want {
+		t.Errorf("the error is %q, want %q", i.Error, want)
+	}
+	if len(i.Tail) != 1 || i.Tail[0] != said {
+		t.Errorf("the tail is %q", i.Tail)
+	}
+	c := brokertest.NewClient(t, h.MCPURL("s"))
+	brokertest.Is(t, "initialize", c.Initialize(), http.StatusOK, refusedStart(0, "s", i.Error))
+	h.Log.Wait(t, "[s] "+said)
 }
 
 // What operators see of an upstream names variables, not their values.

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +17,9 @@ type Variables struct {
 	Lookup func(name string) (string, bool)
 	// Dir is what a relative ${file:PATH} starts from.
 	Dir string
+	// Resolved is told what stood for each ${name}, so that secrets can be kept
+	// out of texts; nil is told nothing.
+	Resolved func(name, value string)
 }
 
 // ErrUnresolved is a ${...} that stands for nothing.
@@ -51,6 +55,9 @@ func Expand(s string, v Variables) (string, error) {
 		if err != nil {
 			return "", err
 		}
+		if v.Resolved != nil {
+			v.Resolved(name, value)
+		}
 		out.WriteString(value)
 		s = rest
 	}
@@ -74,20 +81,36 @@ func (v Variables) resolve(name string) (string, error) {
 	return value, nil
 }
 
+// ReadRegular reads a file of at most limit bytes. It does not open what a reader
+// could wait for, such as a named pipe. Errors do not repeat the path.
+func ReadRegular(path string, limit int64) ([]byte, error) {
+	switch info, err := os.Stat(path); {
+	case err != nil:
+		return nil, withoutPath(err)
+	case !info.Mode().IsRegular():
+		return nil, errors.New("it is not a regular file")
+	case info.Size() > limit:
+		return nil, fmt.Errorf("it is larger than %d bytes", limit)
+	}
+	data, err := os.ReadFile(path)
+	return data, withoutPath(err)
+}
+
+func withoutPath(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
+
 func (v Variables) fromFile(path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(v.Dir, path)
 	}
-	info, err := os.Stat(path)
-	if err == nil && info.Size() > maxSecretBytes {
-		err = fmt.Errorf("it is larger than %d bytes", maxSecretBytes)
-	}
-	var data []byte
-	if err == nil {
-		data, err = os.ReadFile(path)
-	}
+	data, err := ReadRegular(path, maxSecretBytes)
 	if err != nil {
-		return "", fmt.Errorf("%w: the file %s cannot be read: %s", ErrUnresolved, path, reason(err))
+		return "", fmt.Errorf("%w: the file %s cannot be read: %w", ErrUnresolved, path, err)
 	}
 	return strings.TrimRight(string(data), "\r\n"), nil
 }

@@ -147,6 +147,7 @@ func TestExpand(t *testing.T) {
 		"${SITE":         `unresolved: "${" without "}"`,
 		"${file:absent}": "unresolved: the file " + dir + "/absent cannot be read: no such file or directory",
 		"${file:big}":    "unresolved: the file " + dir + "/big cannot be read: it is larger than 1048576 bytes",
+		"${file:.}":      "unresolved: the file " + dir + " cannot be read: it is not a regular file",
 	} {
 		if _, err := Expand(in, v); err == nil || err.Error() != want || !errors.Is(err, ErrUnresolved) {
 			t.Errorf("Expand(%q): %v, want %s", in, err, want)

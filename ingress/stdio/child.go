@@ -56,7 +56,7 @@ func newChild(all *Children, cfg Config, owner msg.Ref, gen uint64) *child {
 		quit: make(chan struct{}), killed: make(chan struct{}), fault: make(chan ended, 1),
 		mute: make(chan struct{}), attached: make(chan struct{}),
 		credits: rt.NewCredits(framesInFlight),
-		speech:  &speech{name: cfg.Name, log: all.sys.Log(), owner: owner, gen: gen},
+		speech:  &speech{name: cfg.Name, log: all.sys.Log(), owner: owner, gen: gen, mask: masking(cfg.Secrets)},
 	}
 	c.outbox = c.newOutbox()
 	return c

@@ -19,6 +19,7 @@ type Config struct {
 	Args    []string      // passed as they are; no shell sees them
 	Env     []string      // the whole environment, as KEY=value
 	Dir     string        // working directory; empty is the broker's
+	Secrets []string      // taken out of what it writes to stderr
 	Limit   int           // bytes of one message; default 4 MiB
 	Grace   time.Duration // for the process group to end; default 5 s
 }

@@ -47,7 +47,7 @@ func (c *child) message(line []byte) {
 // junk is a line that is no message: a banner, or what somebody printed.
 func (c *child) junk(line []byte) {
 	if !c.spoke {
-		c.banner = legible(line)
+		c.banner = c.speech.mask(legible(line))
 	}
 	if c.mayPost() {
 		c.slot.Send(&msg.ProviderJunk{Gen: c.slotGen, Head: bytes.Clone(wire.Preview(line)), Credit: c.credits})

@@ -32,6 +32,7 @@ type speech struct {
 	log   *slog.Logger
 	owner msg.Ref
 	gen   uint64
+	mask  func(string) string
 
 	mu     sync.Mutex
 	tail   []string
@@ -54,7 +55,7 @@ func (s *speech) read(stderr io.Reader) {
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
 		}
-		if text := legible(line); text != "" {
+		if text := s.mask(legible(line)); text != "" {
 			s.say(text)
 		}
 		if err != nil {

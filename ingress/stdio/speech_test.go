@@ -22,7 +22,7 @@ func newSpeech() (*speech, *logged, inbox) {
 		}
 		return a
 	}}))
-	return &speech{name: "s", log: plain, owner: owner, gen: 3}, log, owner
+	return &speech{name: "s", log: plain, owner: owner, gen: 3, mask: masking(nil)}, log, owner
 }
 
 func told(owner inbox) []string {
