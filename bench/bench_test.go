@@ -26,8 +26,16 @@ func TestWholeProgram(t *testing.T) {
 	}
 	t.Setenv("GORACE", "atexit_sleep_ms=0") // else every child of a race build takes a second to end
 	var stdout, stderr bytes.Buffer
-	if code := run(t.Context(), []string{"-runs=1", "-seconds=0.2", "-idle=50", "-json"}, &stdout, &stderr); code != 0 {
-		t.Fatalf("exit code %d, standard error:\n%s", code, &stderr)
+	for _, seconds := range []string{"0.2", "1", "5"} { // a busy machine needs longer for one call
+		stdout.Reset()
+		stderr.Reset()
+		code := run(t.Context(), []string{"-runs=1", "-seconds=" + seconds, "-idle=50", "-json"}, &stdout, &stderr)
+		if code == 0 {
+			break
+		}
+		if !strings.Contains(stderr.String(), errNoCall.Error()) {
+			t.Fatalf("exit code %d, standard error:\n%s", code, &stderr)
+		}
 	}
 	var r report
 	if err := json.Unmarshal(stdout.Bytes(), &r); err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -46,6 +47,8 @@ func (r *loadResult) cpuPerCall() float64 {
 	return float64(r.CPU) / float64(time.Millisecond) / float64(r.Calls)
 }
 
+var errNoCall = errors.New("no call was answered in the window")
+
 // run opens the sessions, lets them call, and closes them.
 func (s loadSpec) run(ctx context.Context) (*loadResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.Warmup+s.Window+callTimeout)
@@ -71,6 +74,9 @@ func (s loadSpec) run(ctx context.Context) (*loadResult, error) {
 	r.collect(workers)
 	if r.Errors == 0 {
 		err = closeSessions(ctx, sessions)
+	}
+	if r.Calls == 0 && r.Problem == "" {
+		return nil, fmt.Errorf("%w of %s: the machine is too busy, or -seconds is too short", errNoCall, s.Window)
 	}
 	return r, err
 }
