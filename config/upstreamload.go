@@ -184,6 +184,9 @@ func given(e entry, name string) bool {
 func (c *Config) add(e entry) {
 	switch e := e.(type) {
 	case *StdioUpstream:
+		if e.Isolation == IsolationSession && e.Aggregate {
+			c.Warnings = append(c.Warnings, fmt.Sprintf(`[mcp-broker] stdioUpstreams entry %q: isolation = "session" does not reach through _all, whose clients share one process of it; leave aggregate out to keep them apart`, e.Name))
+		}
 		c.StdioUpstreams = append(c.StdioUpstreams, *e)
 	case *MCPServer:
 		c.MCPServers = append(c.MCPServers, *e)

@@ -76,6 +76,7 @@ inheritEnv = true
 	crm.Name = "crm"
 	args := []string{"-y", "site-server"}
 	want := Default()
+	want.Warnings = []string{`[mcp-broker] stdioUpstreams entry "south": isolation = "session" does not reach through _all, whose clients share one process of it; leave aggregate out to keep them apart`}
 	want.StdioUpstreams = []StdioUpstream{
 		{Upstream: north, Command: "npx", Args: args, Env: map[string]string{"SITE": "${SITE}", "MODE": "rw"}, Isolation: "shared", GraceMs: 5000},
 		{Upstream: south, Command: "npx", Args: args, Env: map[string]string{"SITE": "${SITE}", "MODE": "ro"}, EnvFile: "/etc/south.env",
