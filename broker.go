@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"strings"
@@ -175,7 +174,7 @@ func (b *Broker) assemble(listener net.Listener) *running {
 			IdleTimeout: c.SessionIdleTimeoutMs.Duration(),
 			Relays:      relays,
 			NextSession: nextSession,
-			Trace:       freshTrace,
+			Trace:       wire.FreshTraceparent,
 		}),
 		sse: sse.New(sys, reg, sse.Config{
 			Origins: c.AllowedOrigins, Limit: limit,
@@ -184,20 +183,20 @@ func (b *Broker) assemble(listener net.Listener) *running {
 			MaxPending:  c.MaxPendingPerSession,
 			Relays:      relays,
 			NextSession: nextSession,
-			Trace:       freshTrace,
+			Trace:       wire.FreshTraceparent,
 		}),
 		wsclients: wsclient.New(sys, reg, wsclient.Config{
 			Limit: limit, KeepAlive: c.KeepAliveIntervalMs.Duration(),
 			MaxPending:  c.MaxPendingPerSession,
 			Relays:      relays,
 			NextSession: nextSession,
-			Trace:       freshTrace,
+			Trace:       wire.FreshTraceparent,
 		}),
 		stdio: stdio.New(sys, reg, stdio.Config{
 			Limit: limit, Relays: relays,
 			MaxPending:  c.MaxPendingPerSession,
 			NextSession: nextSession,
-			Trace:       freshTrace,
+			Trace:       wire.FreshTraceparent,
 		}),
 	}
 	run.children = children.New(sys)
@@ -224,19 +223,6 @@ func (b *Broker) identity() string {
 	info := wire.AppendString([]byte(`{"name":`), b.config.BrokerName)
 	info = wire.AppendString(append(info, `,"version":`...), b.version)
 	return string(append(info, '}'))
-}
-
-// freshTrace makes a trace context for a request that brought none. Trace ids
-// need to be distinct, not secret.
-func freshTrace() string {
-	var random [24]byte
-	for i := 0; i < len(random); i += 8 {
-		n := rand.Uint64()
-		for j := range 8 {
-			random[i+j] = byte(n >> (8 * j))
-		}
-	}
-	return wire.Traceparent(random)
 }
 
 // Stop says goodbye to everybody and ends the broker: no new connections, calls

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 )
@@ -18,16 +19,13 @@ func (c *Config) Differences(other *Config) []string {
 			names = append(names, k.name)
 		}
 	}
-	for _, name := range sortedNames(c.Slots) {
-		mine := c.Slots[name]
-		their, both := other.Slots[name]
-		mine.HealthCheck, their.HealthCheck = HealthCheck{}, HealthCheck{}
-		if !both || mine != their {
-			names = append(names, "slots."+name)
-		}
+	slots := maps.Clone(other.Slots)
+	if slots == nil {
+		slots = make(map[string]Slot, len(c.Slots))
 	}
-	for _, name := range sortedNames(other.Slots) {
-		if _, both := c.Slots[name]; !both {
+	maps.Copy(slots, c.Slots)
+	for _, name := range sortedNames(slots) {
+		if c.Slots[name].settings() != other.Slots[name].settings() {
 			names = append(names, "slots."+name)
 		}
 	}
@@ -43,4 +41,14 @@ func held(v value) any {
 		return *v.p
 	}
 	return v.String()
+}
+
+// settings is the slot without its health check, with the defaults written out:
+// an entry that says nothing is like none.
+func (s Slot) settings() Slot {
+	s.HealthCheck = HealthCheck{}
+	if s.Initialize == "" {
+		s.Initialize = InitializeCache
+	}
+	return s
 }

@@ -17,9 +17,11 @@ func TestDifferences(t *testing.T) {
 	b.Port, b.Paths.MCP = 1, "/rpc"
 	b.WWW.Mounts = []Mount{{"/", "site"}}
 	b.AllowedOrigins = Origins{List: []string{"https://a.example"}}
-	a.Slots = map[string]Slot{"gone": {}, "same": {MaxMessageBytes: 1024}, "other": {Initialize: "relay"}}
-	b.Slots = map[string]Slot{"new": {}, "same": {MaxMessageBytes: 1024}, "other": {}}
-	want := []string{"port", "allowedOrigins", "paths.mcp", "www.mounts", "slots.gone", "slots.other", "slots.new"}
+	a.Slots = map[string]Slot{"gone": {MaxMessageBytes: 1024}, "same": {MaxMessageBytes: 1024}, "other": {Initialize: "relay"},
+		"unwatched": {HealthCheck: HealthCheck{Tool: "status"}}, "empty": {}}
+	b.Slots = map[string]Slot{"new": {ServerRequests: "relay"}, "same": {MaxMessageBytes: 1024}, "other": {},
+		"watched": {Initialize: "cache", HealthCheck: HealthCheck{Tool: "status"}}}
+	want := []string{"port", "allowedOrigins", "paths.mcp", "www.mounts", "slots.gone", "slots.new", "slots.other"}
 	if diff := cmp.Diff(want, a.Differences(b)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -26,14 +26,7 @@ type Providers struct {
 func NewProviders(sys *rt.System, registry msg.Ref, cfg socket.Config, limit func(slot string) int) *Providers {
 	return &Providers{
 		sys: sys, registry: registry, cfg: cfg, limit: limit,
-		sockets: rt.NewNursery(sys, rt.Kind{Name: "provider-socket", Headroom: 1 << 15, Overflow: overflow, Crashed: overflow}),
-	}
-}
-
-// overflow gives back what a message held that no socket will handle.
-func overflow(message any) {
-	if m, ok := message.(rt.Undeliverable); ok {
-		m.Undelivered()
+		sockets: rt.NewNursery(sys, rt.Kind{Name: "provider-socket", Headroom: 1 << 15, Overflow: rt.Refuse, Crashed: rt.Refuse}),
 	}
 }
 

@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"runtime/debug"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // Call is one tools/call request.
@@ -30,10 +33,47 @@ func (c *Call) Decode(v any) error {
 	if len(args) == 0 {
 		args = json.RawMessage(`{}`)
 	}
-	if err := json.Unmarshal(args, v); err != nil {
+	err := json.Unmarshal(args, v)
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &wrong):
+		what := strconv.Quote(wrong.Field)
+		if wrong.Field == "" {
+			what = "they"
+		}
+		return fmt.Errorf("arguments of %s: %s must be %s, not %s", c.Tool, what, jsonKind(wrong.Type), withArticle(wrong.Value))
+	case err != nil:
 		return fmt.Errorf("arguments of %s: %w", c.Tool, err)
 	}
 	return nil
+}
+
+func withArticle(noun string) string {
+	if strings.HasPrefix(noun, "array") || strings.HasPrefix(noun, "object") {
+		return "an " + noun
+	}
+	return "a " + noun
+}
+
+// jsonKind says what JSON a Go type is read from, to people who call tools and
+// know nothing of Go.
+func jsonKind(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return "an integer in range"
+	case reflect.Float32, reflect.Float64:
+		return "a number in range"
+	case reflect.Slice, reflect.Array:
+		return "an array"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	}
+	return "of another type"
 }
 
 // ErrCallEnded is returned by Call.Progress after the call was answered or

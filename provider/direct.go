@@ -3,6 +3,8 @@ package provider
 import (
 	"context"
 	"fmt"
+	"net/url"
+	"strings"
 	"sync"
 )
 
@@ -33,7 +35,7 @@ type Direct struct {
 var _ Transport = (*Direct)(nil)
 
 // NewDirect returns a transport for the slot that url names. Nothing is dialled
-// before Connect.
+// before Connect, which warns of a URL that belongs to a Tunnel.
 func NewDirect(url string, ev Events, opts ...Option) *Direct {
 	return &Direct{url: url, ev: ev, opt: newOptions(options{}, opts)}
 }
@@ -53,6 +55,10 @@ func (d *Direct) Connect(ctx context.Context) error {
 	d.connecting, d.closed, d.cancelDial = true, false, cancel
 	d.mu.Unlock()
 
+	if onSharedPath(d.url) {
+		d.opt.log().Warn("provider: this looks like the path that tunnels share, where a Direct serves no slot; dial /provider/<slot>, or use NewTunnel",
+			"url", printable(d.url))
+	}
 	s, err := dial(ctx, d.url, &d.opt)
 
 	d.sendMu.Lock()
@@ -84,6 +90,17 @@ func (d *Direct) Connect(ctx context.Context) error {
 	d.disp = startDispatcher(in, d.ev, &d.opt, d.disp)
 	d.mu.Unlock()
 	return nil
+}
+
+// onSharedPath tells whether a URL leads to /providers or below it, as far as the
+// broker's default paths go. A proxy may have put a path in front.
+func onSharedPath(rawURL string) bool {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return false
+	}
+	path := u.EscapedPath() + "/"
+	return strings.Contains(path, "/providers/") && !strings.Contains(path, "/provider/")
 }
 
 // announce writes what goes first on a new socket. A failure ends the socket,

@@ -335,3 +335,20 @@ func TestDirectErrorWithoutCallback(t *testing.T) {
 		t.Errorf("want %q, got %q", want, got)
 	}
 }
+
+// The broker cannot see a Direct on the tunnels' path that has nothing to say.
+func TestDirectWarnsOfTheSharedPath(t *testing.T) {
+	for path, want := range map[string]int{
+		"/providers": 1, "/providers/": 1, "/providers/pump-1": 1, "/tools/providers": 1,
+		"/provider/demo": 0, "/provider/providers": 0, "/my-providers/x": 0,
+	} {
+		b := newBroker(t)
+		log := newLogbook()
+		d := NewDirect(b.url(path), Events{}, WithLogger(log.logger()))
+		connect(t, d)
+		b.accept()
+		if got := len(log.containing("the path that tunnels share")); got != want {
+			t.Errorf("%s: %d warnings, want %d", path, got, want)
+		}
+	}
+}

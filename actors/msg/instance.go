@@ -17,6 +17,7 @@ const (
 	Failed    Verdict = "error"     // it cannot be started, and is tried again on a schedule
 	Halted    Verdict = "stopped"   // the broker stops it
 	Away      Verdict = "away"      // a provider that comes by itself is not there
+	Unknown   Verdict = "unknown"   // its actor does not answer
 )
 
 // ErrUnresolved marks why an upstream was not started: a setting names a variable
@@ -46,6 +47,7 @@ type Instance struct {
 	Denied      bool      // it refused the broker's credentials
 	GaveUp      bool      // maxRestarts is reached: only a restart by hand helps
 	CrashLoop   bool      // it dies soon after each start
+	ByHand      bool      // LastAttempt is what a restart by hand has come to
 
 	Events []InstanceEvent // the latest, oldest first
 	Tail   []string        // the last lines of its stderr
@@ -68,4 +70,6 @@ type DescribeInstance struct {
 }
 
 // RestartInstance makes the connection again, at once and whatever its schedule.
+// While a restart by hand is under way, and for 1 s after its start, another one
+// is the same.
 type RestartInstance struct{ control }

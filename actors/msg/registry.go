@@ -21,6 +21,10 @@ type SlotInfo struct {
 	OldestPending time.Time // when the oldest unanswered request was sent; zero is none
 	Answered      bool      // the present holder has sent a JSON-RPC message
 
+	// IdleSince is when a client last used the slot, or last got an answer. It is
+	// zero while a client has a stream open or waits for an answer, and without one.
+	IdleSince time.Time
+
 	Attached [FlapCount]time.Time // the latest attachments, newest first
 	Restarts int                  // of the slot's actor, after a failure
 }

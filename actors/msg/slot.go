@@ -1,6 +1,7 @@
 package msg
 
 import (
+	"cmp"
 	"time"
 
 	"mcpbroker/actors/mcp"
@@ -193,6 +194,21 @@ type CallCrashed struct {
 // RetireSlot asks an unused slot to end; it answers SlotRetired.
 type RetireSlot struct{ control }
 
+// EndIdle asks a slot to end the sessions of its clients, provided that they have
+// been idle since then (SlotInfo.IdleSince). The asker gets IdleEnded.
+type EndIdle struct {
+	control
+	Since time.Time
+	Why   string // of the EndSession
+	Asker Ref
+}
+
+// IdleEnded answers EndIdle. A slot that has been used meanwhile has ended nothing.
+type IdleEnded struct {
+	control
+	Ended bool
+}
+
 // To the provider side, from slots. -----------------------------------------
 
 // ClaimGranted: the claimant holds the slot as of generation Gen, with the conduit
@@ -212,6 +228,12 @@ type ClaimRefused struct {
 	Err         *wire.Error // for an error envelope, and the log
 	CloseReason string      // for the close frame of a dedicated socket
 	LogLead     string      // names the rule in the warning
+}
+
+// RefuseClaim returns the refusal of a claim on slot whose close reason is the text
+// of err. lead begins the warning; empty is that text as well.
+func RefuseClaim(slot string, err *wire.Error, lead string) *ClaimRefused {
+	return &ClaimRefused{Slot: slot, Err: err, CloseReason: wire.CloseReason(err.Message), LogLead: cmp.Or(lead, err.Message)}
 }
 
 // LivenessAsked asks a holder whether its peer still answers.

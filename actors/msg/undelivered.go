@@ -16,8 +16,7 @@ func (m *JoinSlot) Undelivered() { m.Client.Send(&JoinRefused{Err: wire.SlotFail
 
 // Undelivered refuses a claim on a slot that has just ended.
 func (m *ClaimSlot) Undelivered() {
-	err := wire.SlotFailed(m.Slot)
-	m.Claimant.Send(&ClaimRefused{Slot: m.Slot, Err: err, CloseReason: wire.CloseReason(err.Message), LogLead: err.Message})
+	m.Claimant.Send(RefuseClaim(m.Slot, wire.SlotFailed(m.Slot), ""))
 }
 
 // Undelivered gives the frame's credit back.
@@ -38,6 +37,9 @@ func (m *LivenessAsked) Undelivered() {
 		m.Asker.Send(&LivenessReport{Gen: m.Gen})
 	}
 }
+
+// Undelivered tells that a slot which is gone, or has failed, has ended nothing.
+func (m *EndIdle) Undelivered() { m.Asker.Send(&IdleEnded{}) }
 
 // Undelivered answers the client of a session that has ended.
 func (m *ClientFrame) Undelivered() { giveBack(m.Credit); m.Sink.Closed() }

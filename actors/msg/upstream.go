@@ -58,6 +58,13 @@ type OwnSlot struct {
 	Owner Ref
 }
 
+// SlotReplaced tells an owner that its slot was given up and that another one,
+// its own like the last, stands in its place.
+type SlotReplaced struct {
+	control
+	Slot string
+}
+
 // DisownSlot frees the slot for anybody.
 type DisownSlot struct {
 	control

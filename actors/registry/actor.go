@@ -17,12 +17,14 @@ type Actor struct {
 	self   *rt.Ref
 	byPID  map[string]string // slot actor's id to its name
 	byName map[string]*rt.PID
+
+	stopping bool // slots that end now are not replaced
 }
 
 // Start spawns the registry. slots gives each new slot its configuration.
 func Start(sys *rt.System, cfg Config, slots func(name string) slot.Config) *rt.Ref {
 	a := &Actor{sys: sys, slots: slots, state: New(cfg), byPID: map[string]string{}, byName: map[string]*rt.PID{}}
-	kind := rt.Kind{Name: "registry", Mailbox: 1 << 14, Headroom: 1 << 16, Overflow: refuse, Crashed: crashed, Children: rt.DefaultRestart, Resume: true}
+	kind := rt.Kind{Name: "registry", Mailbox: 1 << 14, Headroom: 1 << 16, Overflow: rt.Refuse, Crashed: crashed, Children: rt.DefaultRestart, Resume: true}
 	return sys.Ref(sys.Spawn(kind, a))
 }
 
@@ -33,7 +35,9 @@ func (a *Actor) Receive(c rt.Context) {
 		if a.self == nil {
 			a.self = a.sys.Ref(c.Self())
 		}
-	case *rt.Stopping, *rt.Stopped, *rt.Restarting:
+	case *rt.Stopping:
+		a.stopping = true
+	case *rt.Stopped, *rt.Restarting:
 	case *rt.Terminated:
 		a.slotTerminated(c, m)
 	case *msg.ListInventory:
@@ -90,13 +94,8 @@ func (a *Actor) slotTerminated(c rt.Context, m *rt.Terminated) {
 		return
 	}
 	delete(a.byName, name)
-	a.perform(c, a.state.Step(time.Now(), &msg.SlotDied{Name: name}))
-}
-
-// refuse answers what the registry cannot take: it is stopping, or overrun.
-func refuse(message any) {
-	if m, ok := message.(rt.Undeliverable); ok {
-		m.Undelivered()
+	if !a.stopping {
+		a.perform(c, a.state.Step(time.Now(), &msg.SlotDied{Name: name}))
 	}
 }
 
@@ -106,9 +105,8 @@ func crashed(message any) {
 	case *msg.JoinSlot:
 		m.Client.Send(&msg.JoinRefused{Err: wire.Crashed(m.Slot)})
 	case *msg.ClaimSlot:
-		err := wire.CrashedClaim(m.Slot)
-		m.Claimant.Send(&msg.ClaimRefused{Slot: m.Slot, Err: err, CloseReason: wire.CloseReason(err.Message), LogLead: err.Message})
+		m.Claimant.Send(msg.RefuseClaim(m.Slot, wire.CrashedClaim(m.Slot), ""))
 	default:
-		refuse(message)
+		rt.Refuse(message)
 	}
 }

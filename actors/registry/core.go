@@ -100,18 +100,11 @@ func (s *State) Step(now time.Time, message any) []Effect {
 
 func (s *State) claim(now time.Time, m *msg.ClaimSlot) {
 	if wire.Reserved(m.Slot) {
-		err := wire.ReservedSlot(m.Slot)
-		s.reply(m.Claimant, &msg.ClaimRefused{
-			Slot: m.Slot, Err: err, CloseReason: wire.CloseReason(err.Message),
-			LogLead: "reserved system slot",
-		})
+		s.reply(m.Claimant, msg.RefuseClaim(m.Slot, wire.ReservedSlot(m.Slot), "reserved system slot"))
 		return
 	}
 	if e := s.entries[m.Slot]; e != nil && e.owner != nil && e.owner != m.Claimant {
-		err := wire.ManagedSlot(m.Slot)
-		s.reply(m.Claimant, &msg.ClaimRefused{
-			Slot: m.Slot, Err: err, CloseReason: wire.CloseReason(err.Message), LogLead: "managed by an upstream",
-		})
+		s.reply(m.Claimant, msg.RefuseClaim(m.Slot, wire.ManagedSlot(m.Slot), "managed by an upstream"))
 		return
 	}
 	s.refer(now, m.Slot, m)
@@ -256,7 +249,7 @@ func (s *State) refuse(name string, message any) {
 	case *msg.JoinSlot:
 		s.reply(m.Client, &msg.JoinRefused{Err: err})
 	case *msg.ClaimSlot:
-		s.reply(m.Claimant, &msg.ClaimRefused{Slot: name, Err: err, CloseReason: wire.CloseReason(err.Message), LogLead: err.Message})
+		s.reply(m.Claimant, msg.RefuseClaim(name, err, ""))
 	}
 }
 
@@ -301,7 +294,7 @@ func (s *State) retired(now time.Time, m *msg.SlotRetired) {
 }
 
 // died removes a slot whose actor was given up; what still refers to it starts a
-// fresh one.
+// fresh one. One that has an owner is replaced at once: it stays the owner's.
 func (s *State) died(now time.Time, m *msg.SlotDied) {
 	e := s.entries[m.Name]
 	if e == nil {
@@ -311,6 +304,10 @@ func (s *State) died(now time.Time, m *msg.SlotDied) {
 		s.retiring--
 	}
 	s.forget(m.Name)
+	if e.owner != nil {
+		s.own(now, &msg.OwnSlot{Slot: m.Name, Owner: e.owner})
+		s.reply(e.owner, &msg.SlotReplaced{Slot: m.Name})
+	}
 	s.again(now, m.Name, e.queue)
 }
 

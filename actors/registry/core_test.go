@@ -149,6 +149,8 @@ func text(message any) string {
 		return "retire"
 	case *msg.OwnSlot:
 		return "owned by " + m.Owner.(*ref).name
+	case *msg.SlotReplaced:
+		return "your slot was replaced: " + m.Slot
 	case *msg.DisownSlot:
 		return "disowned by " + m.Owner.(*ref).name
 	case *msg.HolderExpected:

@@ -61,6 +61,14 @@ func NewSystem(log *slog.Logger, tap Tap) *System {
 // sent to has stopped. Undelivered runs on the sender's goroutine.
 type Undeliverable interface{ Undelivered() }
 
+// Refuse tells the sender of a message, if it has to be told, that nobody handles
+// it. It fits Kind.Overflow and Kind.Crashed.
+func Refuse(message any) {
+	if m, ok := message.(Undeliverable); ok {
+		m.Undelivered()
+	}
+}
+
 // listen takes the place of the library's own listeners. One of them starts a
 // goroutine for dead letters that outlives the system, another reports crashes
 // at the root at a level nobody reads.
@@ -72,8 +80,8 @@ func (s *System) listen() {
 			switch m := e.Message.(type) {
 			case *actor.Watch:
 				s.tellTerminated(m.Watcher, e.PID)
-			case Undeliverable:
-				m.Undelivered()
+			default:
+				Refuse(m)
 			}
 		case *actor.SupervisorEvent:
 			outcome := "restarted"

@@ -103,8 +103,8 @@ func (a *Actor) refuse(message any) {
 		m.Client.Send(&msg.CallFailed{Call: m.Call, Err: wire.SlotBusy(a.state.name, "the slot's queue", rt.DefaultMailbox)})
 	case *msg.ClientNote:
 		a.sys.Log().Warn("[broker] a client notification was dropped: the queue of its slot is full", slog.String("slot", a.state.name))
-	case rt.Undeliverable:
-		m.Undelivered()
+	default:
+		rt.Refuse(m)
 	}
 }
 
@@ -121,19 +121,14 @@ func (a *Actor) crashed(message any) {
 	case *msg.JoinSlot:
 		m.Client.Send(&msg.JoinRefused{Err: wire.Crashed(a.state.name)})
 	case *msg.ClaimSlot:
-		m.Claimant.Send(crashedClaim(a.state.name))
+		m.Claimant.Send(msg.RefuseClaim(a.state.name, wire.CrashedClaim(a.state.name), ""))
 	case *msg.TimerDue, *msg.ProviderGone, *msg.LivenessReport, *msg.LeaveSlot, *msg.CallerLeft,
 		*msg.WithdrawClaim, *msg.CallCrashed, *msg.RetireSlot, *msg.AskUndeliverable, *msg.StreamChanged,
 		*msg.OwnSlot, *msg.DisownSlot, *msg.HolderExpected, *msg.HolderFailed:
 		// Facts that nobody tells twice are handled again after the restart; a
 		// slot that fails at one each time is given up.
 		a.self.Send(message)
-	case rt.Undeliverable:
-		m.Undelivered()
+	default:
+		rt.Refuse(m)
 	}
-}
-
-func crashedClaim(slot string) *msg.ClaimRefused {
-	err := wire.CrashedClaim(slot)
-	return &msg.ClaimRefused{Slot: slot, Err: err, CloseReason: wire.CloseReason(err.Message), LogLead: err.Message}
 }

@@ -338,4 +338,5 @@ func (s *State) expire(now time.Time, c *call) {
 		s.drop(c)
 	}
 	s.tell(c.client, &msg.CallFailed{Call: c.number, Err: err})
+	s.touch(c.session, now)
 }

@@ -38,10 +38,7 @@ func (s *State) claim(now time.Time, c *msg.ClaimSlot) {
 	case h.claim.Claimant == c.Claimant:
 		s.grant(h)
 	case h.claim.Kind == msg.Loopback:
-		s.refuse(c, &msg.ClaimRefused{
-			Slot: s.name, Err: wire.ReservedSlot(s.name), CloseReason: wire.CloseReason(wire.ReservedSlot(s.name).Message),
-			LogLead: "reserved system slot, held by a provider in this process",
-		})
+		s.refuse(c, msg.RefuseClaim(s.name, wire.ReservedSlot(s.name), "reserved system slot, held by a provider in this process"))
 	case len(s.deciding) >= maxClaims:
 		s.refuseHeld(c, "Too many claims on the slot are being decided.")
 	default:
@@ -124,7 +121,7 @@ func (s *State) refuse(c *msg.ClaimSlot, r *msg.ClaimRefused) { s.tell(c.Claiman
 
 // refuseAll answers every claim that waits for a decision or for the slot.
 func (s *State) refuseAll(err *wire.Error) {
-	refusal := &msg.ClaimRefused{Slot: s.name, Err: err, CloseReason: wire.CloseReason(err.Message), LogLead: err.Message}
+	refusal := msg.RefuseClaim(s.name, err, "")
 	for _, d := range s.deciding {
 		s.refuse(d.claim, refusal)
 	}

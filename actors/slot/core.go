@@ -235,6 +235,8 @@ func (s *State) handle(now time.Time, message any) {
 		s.holderFailed(m)
 	case *msg.RetireSlot:
 		s.retire()
+	case *msg.EndIdle:
+		s.endIdle(now, m)
 	case giveUp:
 		s.giveUp()
 	}
@@ -272,6 +274,7 @@ func (s *State) Info() msg.SlotInfo {
 		Name: s.name, Transport: msg.NoProvider, Gen: s.lastGen, Attached: s.attached,
 		SubscriptionCount: s.subscriptionCount(),
 		PendingCount:      s.load(), MaxPending: s.cfg.MaxPending, OldestPending: s.oldestPending(),
+		IdleSince: s.idleSince(),
 	}
 	for _, m := range s.members {
 		m.kind.Count(&info)

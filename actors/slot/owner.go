@@ -25,8 +25,7 @@ func (s *State) ownedBy(m *msg.OwnSlot) {
 
 // refuseOthers answers the claims that waited for the slot before it had an owner.
 func (s *State) refuseOthers() {
-	err := wire.ManagedSlot(s.name)
-	refusal := &msg.ClaimRefused{Slot: s.name, Err: err, CloseReason: wire.CloseReason(err.Message), LogLead: "managed by an upstream"}
+	refusal := msg.RefuseClaim(s.name, wire.ManagedSlot(s.name), "managed by an upstream")
 	foreign := func(c *msg.ClaimSlot) bool { return c.Claimant != s.owner }
 	for _, d := range s.deciding {
 		if foreign(d.claim) {

@@ -94,6 +94,7 @@ func (s *State) answer(now time.Time, f *wire.Frame) {
 	}
 	if c.client != nil {
 		s.tell(c.client, &msg.CallReply{Call: c.number, Frame: wire.WithID(f, c.origID)})
+		s.touch(c.session, now)
 	}
 }
 

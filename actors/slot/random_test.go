@@ -92,6 +92,9 @@ func (g *generator) next(t *rapid.T) any {
 		return &msg.AskUndeliverable{Session: session, ID: id}
 	case 20:
 		return g.owner(t)
+	case 21:
+		ago := rapid.IntRange(0, 9).Draw(t, "idle")
+		return &msg.EndIdle{Since: g.now.Add(-time.Duration(ago) * time.Second / 2), Why: "room", Asker: g.ref("asker")}
 	case 19:
 		g.opened++
 		return &msg.ProviderFrame{Gen: g.someGen(t), Frame: mustScan(request(fmt.Sprintf(`"q%d"`, g.opened), "roots/list", "")), Credit: &credit{"request"}}

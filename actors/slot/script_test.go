@@ -41,6 +41,8 @@ var update = flag.Bool("update", false, "rewrite the scripts in testdata to what
 //	callerleft c1 1
 //	own o1 | disown o1 | expect o1            o1 keeps an upstream in the slot
 //	down o1 text                              and cannot connect for now
+//	idle                                      since when its clients are, on the clock of "timer at"
+//	endidle a1 since=3s                       a1 ends them if they have been ever since
 //	tick 30s                                  time passes and the timer is delivered when due
 //	timer gen=1 | crash id=1 | retire | giveup | describe
 func TestScripts(t *testing.T) {
@@ -103,6 +105,8 @@ func (m *machine) run(t *testing.T, c script.Command) []string {
 		return m.tick(script.ParseDuration(t, c.Arg(0)))
 	case c.Name == "describe":
 		return m.describe()
+	case c.Name == "idle":
+		return m.idle()
 	case c.Name == "forbid":
 		m.forbidden[fmt.Sprint(session(t, c.Arg(0)), " ", c.Arg(1))] = true
 		return nil
@@ -160,6 +164,14 @@ func (m *machine) describe() []string {
 		lines = append(lines, fmt.Sprintf("%s asked as brk-%d for brk-%d, due at %v", a.about, a.id, a.within, a.deadline.Sub(epoch)))
 	}
 	return lines
+}
+
+func (m *machine) idle() []string {
+	since := m.state.Info().IdleSince
+	if since.IsZero() {
+		return []string{"not idle"}
+	}
+	return []string{fmt.Sprintf("idle since %v", since.Sub(epoch))}
 }
 
 func (m *machine) ref(name string) *ref {
@@ -231,6 +243,8 @@ func (m *machine) message(t *testing.T, c script.Command) any {
 		return &msg.HolderExpected{Slot: "s", Owner: m.ref(who)}
 	case "down":
 		return &msg.HolderFailed{Slot: "s", Owner: m.ref(who), Err: wire.UpstreamDown("s", c.Arg(1), "Next attempt in 30s.")}
+	case "endidle":
+		return &msg.EndIdle{Since: epoch.Add(c.Duration(t, "since")), Why: "room", Asker: m.ref(who)}
 	case "retire":
 		return &msg.RetireSlot{}
 	case "giveup":

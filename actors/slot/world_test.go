@@ -143,6 +143,8 @@ func messageText(message any) string {
 		return "slot lost"
 	case *msg.EndSession:
 		return "end session: " + m.Why
+	case *msg.IdleEnded:
+		return fmt.Sprintf("idle ended: %v", m.Ended)
 	}
 	return fmt.Sprintf("%T", message)
 }

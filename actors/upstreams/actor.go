@@ -2,6 +2,7 @@ package upstreams
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"mcpbroker/actors/msg"
@@ -15,6 +16,10 @@ type Actor struct {
 	self   *rt.Ref
 	timer  rt.Timer
 	cancel func() // of the driver being started
+
+	rest  []Effect // of the last step, to be performed
+	doing Effect   // is being performed while busy
+	busy  bool     // the last step is committed, and not all of it performed
 }
 
 func newActor(sys *rt.System, registry msg.Ref, cfg Config, identity string, session uint64) *Actor {
@@ -32,8 +37,10 @@ func (a *Actor) Receive(c rt.Context) {
 			a.state.self = a.self
 			a.self.Send(started{})
 		}
+		a.performRest(c)
 	case *rt.Stopping:
 		a.timer.Stop()
+		a.tellRest()
 		a.abandon()
 	case *rt.Stopped, *rt.Restarting:
 	case *msg.DescribeInstance:
@@ -66,9 +73,32 @@ func (a *Actor) abandon() {
 }
 
 func (a *Actor) step(c rt.Context, message any) {
-	for _, e := range a.state.Step(time.Now(), message) {
-		a.perform(c, &e)
+	a.rest = a.state.Step(time.Now(), message)
+	a.performRest(c)
+}
+
+// performRest does what the last step has come to. An effect that panics is left
+// out; the restarted actor goes on behind it, since the state believes it all done.
+func (a *Actor) performRest(c rt.Context) {
+	a.busy = true
+	for len(a.rest) > 0 {
+		a.doing, a.rest = a.rest[0], a.rest[1:]
+		a.perform(c, &a.doing)
 	}
+	a.busy, a.doing, a.rest = false, Effect{}, nil
+}
+
+// tellRest tells others what an actor that is given up has not come to tell them.
+func (a *Actor) tellRest() {
+	for i := range a.rest {
+		switch e := &a.rest[i]; {
+		case e.To != nil:
+			e.To.Send(e.Message)
+		case e.Done != nil:
+			close(e.Done)
+		}
+	}
+	a.rest = nil
 }
 
 func (a *Actor) perform(c rt.Context, e *Effect) {
@@ -76,6 +106,7 @@ func (a *Actor) perform(c rt.Context, e *Effect) {
 	case e.To != nil:
 		e.To.Send(e.Message)
 	case e.Start != 0:
+		a.cancel = nil
 		a.cancel = a.state.cfg.Start(a.self, e.Start)
 	case e.Cancel:
 		if a.cancel != nil {
@@ -96,14 +127,25 @@ func (a *Actor) perform(c rt.Context, e *Effect) {
 	}
 }
 
-// crashed handles again, after the restart, the facts nobody tells twice.
+// errStart is how a driver ends whose start panicked.
+var errStart = errors.New("the broker failed while starting it")
+
+// crashed handles again, after the restart, the facts nobody tells twice. Where
+// the step is committed its message has been handled.
 func (a *Actor) crashed(message any) {
+	if a.busy {
+		a.busy = false
+		if gen := a.doing.Start; gen != 0 {
+			a.self.Send(&msg.UpstreamEnded{Gen: gen, Err: errStart})
+		}
+		return
+	}
 	switch m := message.(type) {
 	case *msg.UpstreamOpened, *msg.UpstreamEnded, *msg.ClaimGranted, *msg.ClaimRefused, *msg.EvictHolder,
-		*msg.SlotJoined, *msg.SlotLost, *msg.CallReply, *msg.CallFailed, *msg.SlotObserved, *msg.SlotForgotten,
+		*msg.SlotJoined, *msg.SlotLost, *msg.SlotReplaced, *msg.CallReply, *msg.CallFailed, *msg.SlotObserved, *msg.SlotForgotten,
 		timerDue, haltNow, started:
 		a.self.Send(message)
-	case rt.Undeliverable:
-		m.Undelivered()
+	default:
+		rt.Refuse(m)
 	}
 }

@@ -26,8 +26,10 @@ type State struct {
 	slot     msg.Ref // of our session; nil until joined
 	holding  msg.Ref // the slot's ref as its holder
 	slotGen  uint64
-	why      error // of a stop under way: the attempt it ends failed, nil when it did not
-	byHand   bool  // of a stop under way: an operator asked for a restart
+	why      error       // of a stop under way: the attempt it ends failed, nil when it did not
+	byHand   bool        // of a stop under way: an operator asked for a restart
+	handMade bool        // the present attempt, or the last, is a restart by hand
+	absent   *wire.Error // what the slot answers between two attempts
 	denied   bool
 	lacking  bool // the last attempt failed for want of a setting
 	haltDone []chan<- struct{}
@@ -165,8 +167,12 @@ func (s *State) handle(now time.Time, message any) {
 	case *msg.SlotJoined:
 		s.joined(now, m)
 	case *msg.SlotLost:
-		s.slot = nil
-		s.enterSlot()
+		s.slot = nil // the registry tells an owner when there is another
+		if s.cfg.Watch {
+			s.joinSlot()
+		}
+	case *msg.SlotReplaced:
+		s.replaced()
 	case *msg.JoinRefused:
 		s.slot = nil
 		s.happen(now, news{event: rejected, err: errors.New(m.Err.Message)})
@@ -177,8 +183,7 @@ func (s *State) handle(now time.Time, message any) {
 	case *msg.ClientAsk:
 		s.tell(s.slot, &msg.AskUndeliverable{Session: s.session, ID: m.ID})
 	case *msg.RestartInstance:
-		s.note(now, "restart asked for by an operator")
-		s.happen(now, news{event: restart, err: errors.New("it is being restarted by an operator")})
+		s.restartByHand(now)
 	case haltNow:
 		s.haltDone, s.handover = append(s.haltDone, m.done), m.handover
 		s.happen(now, news{event: halt})
@@ -187,44 +192,12 @@ func (s *State) handle(now time.Time, message any) {
 	}
 }
 
-// enterSlot makes the slot ours, and enters it as a client: checks travel the way
-// of every call.
-func (s *State) enterSlot() {
-	if !s.cfg.Watch {
-		s.tell(s.registry, &msg.OwnSlot{Slot: s.cfg.Slot, Owner: s.self})
-	}
-	s.joinSlot()
-}
-
-func (s *State) joinSlot() {
-	s.tell(s.registry, &msg.JoinSlot{Slot: s.cfg.Slot, Session: s.session, Client: s.self, Kind: msg.BrokerClient})
-}
-
-func (s *State) joined(now time.Time, m *msg.SlotJoined) {
-	waited := s.slot == nil
-	s.slot = m.Ref
-	if waited && s.phase == handshaking {
-		s.greet(now)
-	}
-}
-
-// granted takes the slot, or gives it back at once: the driver it was asked for
-// may have ended meanwhile, another may have asked since, and a slot with a dead
-// holder answers nobody.
-func (s *State) granted(now time.Time, m *msg.ClaimGranted) {
-	if s.phase != claiming || m.Conduit != s.driver {
-		s.tell(m.Ref, &msg.ProviderGone{Gen: m.Gen})
-		return
-	}
-	s.holding, s.slotGen = m.Ref, m.Gen
-	s.happen(now, news{event: granted})
-}
-
 // attempt starts a driver; calls wait for it.
-func (s *State) attempt(now time.Time, _ news) {
+func (s *State) attempt(now time.Time, n news) {
 	s.gen++
 	s.starts++
-	s.lastTry, s.nextTry, s.why, s.byHand = now, time.Time{}, nil, false
+	s.handMade = s.byHand || n.event == restart
+	s.lastTry, s.nextTry, s.why, s.byHand, s.absent = now, time.Time{}, nil, false, nil
 	s.tail = nil
 	if s.slot == nil {
 		s.enterSlot()
@@ -350,7 +323,7 @@ func (s *State) leaveAndStop(now time.Time, n news) {
 // halt is the end.
 func (s *State) halt(_ time.Time, n news) {
 	s.lose(n)
-	s.nextTry = time.Time{}
+	s.nextTry, s.absent = time.Time{}, nil
 	switch {
 	case s.cfg.Watch:
 	case s.handover:

@@ -44,7 +44,7 @@ func (s *State) Describe() msg.Instance {
 		Verdict: s.verdict, Check: s.subject(),
 		PID: s.pid, Since: s.upSince, Restarts: max(s.starts-1, 0),
 		Attempt: s.failures, LastAttempt: s.lastTry, NextRetry: s.nextTry, Error: s.lastError,
-		Unresolved: s.lacking, Denied: s.denied, GaveUp: s.phase == givenUp, CrashLoop: s.deaths >= 2,
+		Unresolved: s.lacking, Denied: s.denied, GaveUp: s.phase == givenUp, CrashLoop: s.deaths >= 2, ByHand: s.handMade && s.phase != closing,
 		Events: s.events, Tail: s.tail,
 	}
 }

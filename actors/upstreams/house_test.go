@@ -45,6 +45,9 @@ type house struct {
 	set      *upstreams.Set
 	log      *bytes.Buffer
 	logMu    sync.Mutex
+
+	logPanics string // at the next line that holds it, once
+
 	sessions atomic.Uint64
 	fuse     atomic.Pointer[fuse]
 
@@ -62,6 +65,10 @@ type fuse struct {
 func (h *house) Write(b []byte) (int, error) {
 	h.logMu.Lock()
 	defer h.logMu.Unlock()
+	if h.logPanics != "" && bytes.Contains(b, []byte(h.logPanics)) {
+		h.logPanics = ""
+		panic("log struck")
+	}
 	return h.log.Write(b)
 }
 
@@ -155,6 +162,8 @@ type server struct {
 	failing bool          // tools/list is an error
 
 	overlaps bool // a start beside a living driver is no mistake
+
+	startPanics, attachPanics bool // the next time, once
 }
 
 // server returns the server of a slot, made on first use.
@@ -200,6 +209,10 @@ func (s *server) start(owner msg.Ref, gen uint64) func() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.starts++
+	if s.startPanics {
+		s.startPanics = false
+		panic("start struck")
+	}
 	if s.refuse != nil {
 		owner.Send(&msg.UpstreamEnded{Gen: gen, Err: s.refuse})
 		return func() {}
@@ -246,6 +259,10 @@ func (d *driver) end(err error) {
 func (d *driver) Attach(slot msg.Ref, gen uint64) {
 	d.server.mu.Lock()
 	defer d.server.mu.Unlock()
+	if d.server.attachPanics {
+		d.server.attachPanics = false
+		panic("attach struck")
+	}
 	d.slot, d.slotGen = slot, gen
 	for _, answer := range d.waiting {
 		d.post(answer)

@@ -35,8 +35,11 @@ type isolator struct {
 	since    time.Time
 	starts   int
 	privates map[uint64]*private
+	waiting  queue                 // for room
 	leaving  map[*private]struct{} // their upstreams are being stopped
 	halts    []chan<- struct{}
+
+	restarting bool // its children are being stopped, which a new one would hold up for ever
 }
 
 // private is the slot and the upstream of one session.
@@ -100,17 +103,18 @@ func (i *isolator) Receive(c rt.Context) {
 	switch m := c.Message().(type) {
 	case *rt.Started:
 		i.start(c)
+	case *rt.Restarting:
+		i.restarting = true
 	case *rt.Stopping:
 		i.registry.Send(&msg.ReleaseSlot{Slot: i.cfg.Slot, Ref: i.self})
+		i.turnAway()
 		i.through()
 	case *rt.Terminated:
-		i.lost(m.Who)
+		i.lost(c, m.Who)
 	case *msg.JoinSlot:
 		i.join(c, m)
 	case *msg.LeaveSlot:
-		if p := i.privates[m.Session]; p != nil {
-			p.slot.Send(m)
-		}
+		i.leave(m)
 	case *msg.DescribeSlot:
 		i.survey(m)
 	case *msg.DescribeInstance:
@@ -119,6 +123,8 @@ func (i *isolator) Receive(c rt.Context) {
 		i.changed(c, m)
 	case *privateEnded:
 		i.ended(c, m.p)
+	case roomMade:
+		i.roomMade(c)
 	case *msg.RestartInstance:
 		for _, p := range i.privates {
 			p.upstream.Send(m)
@@ -132,7 +138,9 @@ func (i *isolator) Receive(c rt.Context) {
 }
 
 func (i *isolator) start(c rt.Context) {
+	i.restarting = false
 	if i.self != nil {
+		i.letIn(c)
 		return
 	}
 	i.self, i.since = i.sys.Ref(c.Self()), time.Now()
@@ -147,14 +155,18 @@ func (i *isolator) join(c rt.Context, m *msg.JoinSlot) {
 		p.slot.Send(asCaller(m))
 		return
 	}
-	if len(i.halts) > 0 {
+	switch {
+	case len(i.halts) > 0:
 		m.Undelivered()
-		return
+	case len(i.privates) >= maxIsolated:
+		i.await(m)
+	default:
+		i.enter(c, m)
 	}
-	if len(i.privates) >= maxIsolated {
-		m.Client.Send(&msg.JoinRefused{Err: wire.TooManyIsolated(i.cfg.Slot, maxIsolated)})
-		return
-	}
+}
+
+// enter makes the pair of a session.
+func (i *isolator) enter(c rt.Context, m *msg.JoinSlot) {
 	p := &private{session: m.Session, kind: m.Kind}
 	i.starts++
 	registry := &directory{owner: i.self, p: p}
@@ -188,6 +200,7 @@ func (i *isolator) changed(c rt.Context, m *privateChanged) {
 	delete(i.privates, m.p.session)
 	i.end(m.p)
 	i.tell()
+	i.letIn(c)
 }
 
 // end stops the upstream of a session; the slot follows once it is through.
@@ -203,12 +216,15 @@ func (i *isolator) end(p *private) {
 
 // lost ends a pair of which one has stopped that nobody told to: it was given up
 // after too many failures.
-func (i *isolator) lost(who *rt.PID) {
+func (i *isolator) lost(c rt.Context, who *rt.PID) {
 	for _, p := range i.privates {
 		if p.slot.PID().Id == who.Id || p.upstream.PID().Id == who.Id {
 			delete(i.privates, p.session)
 			i.end(p)
 			i.tell()
+			if !i.restarting {
+				i.letIn(c)
+			}
 			return
 		}
 	}
@@ -226,6 +242,7 @@ func (i *isolator) ended(c rt.Context, p *private) {
 // halt ends all pairs.
 func (i *isolator) halt(c rt.Context, m haltNow) {
 	i.halts = append(i.halts, m.done)
+	i.turnAway()
 	for session, p := range i.privates {
 		delete(i.privates, session)
 		i.end(p)
@@ -238,7 +255,7 @@ func (i *isolator) halt(c rt.Context, m haltNow) {
 // crashed handles again, after the restart, the facts nobody tells twice.
 func (i *isolator) crashed(message any) {
 	switch message.(type) {
-	case haltNow, *privateChanged, *privateEnded, *msg.LeaveSlot:
+	case haltNow, *privateChanged, *privateEnded, roomMade, *msg.LeaveSlot:
 		i.self.Send(message)
 	default:
 		refuse(message)
@@ -252,32 +269,25 @@ func (i *isolator) through() {
 	i.halts = nil
 }
 
-// surveyPatience is how long the private slots have to answer; for one that does
-// not, what it said last counts.
-const surveyPatience = time.Second
-
-// survey asks the private slots how they are now, beside the actor.
+// survey asks the private slots how they are now, beside the actor. For one that
+// does not answer counts what it said last.
 func (i *isolator) survey(m *msg.DescribeSlot) {
 	info := i.info()
-	refs := make([]*rt.Ref, 0, len(i.privates))
+	info.PendingCount, info.SubscriptionCount = 0, 0
+	var slots []*rt.Ref
+	var last []msg.SlotInfo
 	for _, p := range i.privates {
-		refs = append(refs, p.slot)
-		info.PendingCount -= p.info.PendingCount
-		info.SubscriptionCount -= p.info.SubscriptionCount
+		slots, last = append(slots, p.slot), append(last, p.info)
 	}
 	i.sys.Go(func() {
-		deadline := time.After(surveyPatience)
-		for _, ref := range refs {
-			reply := make(chan msg.SlotInfo, 1)
-			ref.Send(&msg.DescribeSlot{Slot: m.Slot, Reply: reply})
-			select {
-			case now := <-reply:
-				info.PendingCount += now.PendingCount
-				info.SubscriptionCount += now.SubscriptionCount
-				if at := now.OldestPending; !at.IsZero() && (info.OldestPending.IsZero() || at.Before(info.OldestPending)) {
-					info.OldestPending = at
-				}
-			case <-deadline:
+		for n, now := range ask(slots, m.Slot) {
+			if now == nil {
+				now = &last[n]
+			}
+			info.PendingCount += now.PendingCount
+			info.SubscriptionCount += now.SubscriptionCount
+			if at := now.OldestPending; !at.IsZero() && (info.OldestPending.IsZero() || at.Before(info.OldestPending)) {
+				info.OldestPending = at
 			}
 		}
 		m.Reply <- info
@@ -305,10 +315,19 @@ func (i *isolator) describe() msg.Instance {
 		Verdict: msg.Live, Check: "one process for each session", Since: i.since,
 		Sessions: len(i.privates), Restarts: max(i.starts-len(i.privates), 0),
 	}
-	for _, session := range slices.Sorted(maps.Keys(i.privates)) {
-		if at := i.privates[session].info.ConnectedSince; !at.IsZero() {
+	for _, p := range i.inOrder() {
+		if at := p.info.ConnectedSince; !at.IsZero() {
 			d.Events = append(d.Events, msg.InstanceEvent{At: at, Text: "a session's process is up"})
 		}
 	}
 	return d
+}
+
+// inOrder lists the pairs by the numbers of their sessions.
+func (i *isolator) inOrder() []*private {
+	all := make([]*private, 0, len(i.privates))
+	for _, session := range slices.Sorted(maps.Keys(i.privates)) {
+		all = append(all, i.privates[session])
+	}
+	return all
 }

@@ -88,7 +88,7 @@ func (w *world) draw(t *rapid.T) any {
 	case 9:
 		return &msg.SlotJoined{Ref: &ref{"slot"}}
 	case 10:
-		return rapid.SampledFrom([]any{&msg.SlotLost{}, &msg.JoinRefused{Err: &wire.Error{Message: "no"}}, &msg.ClientAsk{ID: 1}}).Draw(t, "slot")
+		return rapid.SampledFrom([]any{&msg.SlotLost{}, &msg.SlotReplaced{}, &msg.JoinRefused{Err: &wire.Error{Message: "no"}}, &msg.ClientAsk{ID: 1}}).Draw(t, "slot")
 	case 11:
 		if gen := w.state.slotGen; w.slots[gen] {
 			delete(w.slots, gen)
@@ -242,6 +242,7 @@ func TestBounds(t *testing.T) {
 	m := newMachine(Config{})
 	m.step(started{})
 	for range 3 * maxEvents {
+		m.now = m.now.Add(restartSpacing)
 		m.step(&msg.RestartInstance{})
 		m.step(&msg.UpstreamEnded{Gen: m.state.gen})
 		m.step(&msg.UpstreamSaid{Gen: m.state.gen, Line: string(make([]byte, 2*maxTailBytes))})

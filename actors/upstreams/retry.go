@@ -61,5 +61,31 @@ func (s *State) fail(now time.Time, n news) {
 		next = fmt.Sprintf("Attempt %d failed, the next one is in %s", s.failures, wait)
 	}
 	s.note(now, fmt.Sprintf("attempt %d failed: %s", s.failures, s.lastError))
-	s.tell(s.registry, &msg.HolderFailed{Slot: s.cfg.Slot, Owner: s.self, Err: wire.UpstreamDown(s.cfg.Slot, s.lastError, next)})
+	s.absent = wire.UpstreamDown(s.cfg.Slot, s.lastError, next)
+	s.tell(s.registry, &msg.HolderFailed{Slot: s.cfg.Slot, Owner: s.self, Err: s.absent})
+}
+
+// restartSpacing is how soon after a start by hand a second one is another restart.
+const restartSpacing = time.Second
+
+// restartByHand makes the connection again, whatever the schedule. However many
+// ask at once, it is made again once.
+func (s *State) restartByHand(now time.Time) {
+	if s.restarting(now) {
+		return
+	}
+	s.note(now, "restart asked for by an operator")
+	s.happen(now, news{event: restart, err: errors.New("it is being restarted by an operator")})
+}
+
+// restarting tells whether a restart by hand is under way, or its start so recent
+// that one asked for now is the same.
+func (s *State) restarting(now time.Time) bool {
+	switch s.phase {
+	case closing:
+		return s.byHand
+	case opening, claiming, handshaking:
+		return s.handMade
+	}
+	return s.handMade && now.Sub(s.lastTry) < restartSpacing
 }

@@ -30,6 +30,7 @@ var update = flag.Bool("update", false, "rewrite the scripts in testdata to what
 //
 //	start                            the actor runs
 //	joined | lost | unjoinable       our session on the slot
+//	replaced                         another slot stands in the place of ours
 //	opened gen=1                     the driver has a connection; gen defaults to the present one
 //	ended gen=1 denied tail=a,b "why"
 //	said gen=1 "line"                on stderr
@@ -211,6 +212,8 @@ func (m *machine) message(t *testing.T, c script.Command) any {
 		return &msg.SlotJoined{Ref: &ref{"slot"}, Session: 9}
 	case "lost":
 		return &msg.SlotLost{}
+	case "replaced":
+		return &msg.SlotReplaced{Slot: "s"}
 	case "unjoinable":
 		return &msg.JoinRefused{Err: wire.TooManySlots("s", 1)}
 	case "opened":

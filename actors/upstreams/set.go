@@ -24,7 +24,7 @@ type Set struct {
 // upstreams.
 func Start(sys *rt.System, registry msg.Ref, identity string, nextSession func() uint64, slots func(name string) slot.Config) *Set {
 	k := &keeper{sys: sys, registry: registry, identity: identity, nextSession: nextSession, slots: slots, kept: map[string]*kept{}, stopping: map[string]chan struct{}{}}
-	kind := rt.Kind{Name: "upstreams", Children: rt.DefaultRestart, Overflow: refuse, Crashed: refuse, Resume: true}
+	kind := rt.Kind{Name: "upstreams", Children: rt.DefaultRestart, Overflow: refuse, Crashed: k.crashed, Resume: true}
 	return &Set{sys, sys.Spawn(kind, k)}
 }
 
@@ -64,39 +64,6 @@ var ErrUnknown = errors.New("no such upstream")
 // start.
 var ErrNotOurs = errors.New("its provider comes by itself, so the broker cannot restart it")
 
-// Instances describes all upstreams, by slot.
-func (s *Set) Instances(ctx context.Context) ([]msg.Instance, error) {
-	refs, err := s.refs(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var all []msg.Instance
-	for _, slot := range slices.Sorted(maps.Keys(refs)) {
-		i, err := describe(ctx, refs[slot].ref)
-		if errors.Is(err, ErrUnknown) {
-			continue // it has been stopped meanwhile
-		}
-		if err != nil {
-			return nil, fmt.Errorf("describe upstream %q: %w", slot, err)
-		}
-		all = append(all, i)
-	}
-	return all, nil
-}
-
-// Instance describes one upstream.
-func (s *Set) Instance(ctx context.Context, slot string) (msg.Instance, error) {
-	refs, err := s.refs(ctx)
-	if err != nil {
-		return msg.Instance{}, err
-	}
-	u, ok := refs[slot]
-	if !ok {
-		return msg.Instance{}, fmt.Errorf("describe upstream %q: %w", slot, ErrUnknown)
-	}
-	return describe(ctx, u.ref)
-}
-
 // Restart makes the connection of one upstream again.
 func (s *Set) Restart(ctx context.Context, slot string) error {
 	refs, err := s.refs(ctx)
@@ -107,7 +74,7 @@ func (s *Set) Restart(ctx context.Context, slot string) error {
 	if !ok {
 		return fmt.Errorf("restart upstream %q: %w", slot, ErrUnknown)
 	}
-	if u.watch {
+	if u.cfg.Watch {
 		return fmt.Errorf("restart %q: %w", slot, ErrNotOurs)
 	}
 	u.ref.Send(&msg.RestartInstance{})
@@ -137,20 +104,6 @@ func (s *Set) refs(ctx context.Context) (map[string]listed, error) {
 	}
 }
 
-func describe(ctx context.Context, ref msg.Ref) (msg.Instance, error) {
-	reply := make(chan msg.Instance, 1)
-	ref.Send(&msg.DescribeInstance{Reply: reply})
-	select {
-	case i, ok := <-reply:
-		if !ok {
-			return i, ErrUnknown
-		}
-		return i, nil
-	case <-ctx.Done():
-		return msg.Instance{}, ctx.Err()
-	}
-}
-
 type apply struct {
 	list  []Config
 	reply chan<- applied
@@ -164,13 +117,14 @@ type applied struct {
 type list struct{ reply chan<- map[string]listed }
 
 type listed struct {
-	ref   msg.Ref
-	watch bool // its provider comes by itself
+	ref msg.Ref
+	cfg Config
 }
 
 // keeper is the actor behind a Set and the parent of the upstreams.
 type keeper struct {
 	sys         *rt.System
+	self        *rt.PID
 	registry    msg.Ref
 	identity    string
 	nextSession func() uint64
@@ -187,11 +141,13 @@ type kept struct {
 }
 
 // stopped: the old upstream of a slot has left it. With handover it has kept it
-// for the next one.
+// for the next one. through is closed once that one has been started.
 type stopped struct {
 	slot     string
 	owner    msg.Ref
 	handover bool
+	through  chan struct{}
+	failures int // to handle this
 }
 
 // ownsSlot reports an upstream that keeps an ordinary slot for itself.
@@ -200,22 +156,18 @@ func (c *Config) ownsSlot() bool { return !c.Isolated && !c.Watch }
 // Receive implements rt.Actor.
 func (k *keeper) Receive(c rt.Context) {
 	switch m := c.Message().(type) {
+	case *rt.Started:
+		k.self = c.Self()
 	case *apply:
 		m.reply <- k.apply(c, m.list)
 	case *stopped:
-		through := k.stopping[m.slot]
-		delete(k.stopping, m.slot)
-		k.start(c, m.slot)
-		if next, wanted := k.wanted[m.slot]; m.handover && !(wanted && next.ownsSlot()) {
-			k.registry.Send(&msg.DisownSlot{Slot: m.slot, Owner: m.owner})
-		}
-		close(through)
+		k.follow(c, m)
 	case *rt.Terminated:
 		k.terminated(c, m)
 	case *list:
 		refs := make(map[string]listed, len(k.kept))
 		for slot, u := range k.kept {
-			refs[slot] = listed{u.ref, k.wanted[slot].Watch}
+			refs[slot] = listed{u.ref, u.cfg}
 		}
 		m.reply <- refs
 	}
@@ -255,14 +207,56 @@ func (k *keeper) apply(c rt.Context, list []Config) applied {
 // halt stops the upstream of a slot; the slot can be had again when it is through,
 // with handover by the next upstream only.
 func (k *keeper) halt(c rt.Context, slot string, handover bool) {
-	self, done, owner := c.Self(), make(chan struct{}), k.kept[slot].ref
+	self, done, owner, through := c.Self(), make(chan struct{}), k.kept[slot].ref, make(chan struct{})
 	owner.Send(haltNow{done, handover})
-	k.stopping[slot] = make(chan struct{})
+	k.stopping[slot] = through
 	delete(k.kept, slot)
 	k.sys.Go(func() {
 		<-done
-		k.sys.Send(self, &stopped{slot, owner, handover})
+		k.sys.Send(self, &stopped{slot: slot, owner: owner, handover: handover, through: through})
 	})
+}
+
+// follow starts what comes behind an upstream that has stopped. It may be handled
+// again after a failure half-way.
+func (k *keeper) follow(c rt.Context, m *stopped) {
+	k.free(m)
+	k.start(c, m.slot)
+	if next, wanted := k.wanted[m.slot]; m.handover && !(wanted && next.ownsSlot()) {
+		k.registry.Send(&msg.DisownSlot{Slot: m.slot, Owner: m.owner})
+	}
+	close(m.through)
+}
+
+// free makes room for the next upstream, unless another one is on its way out of
+// the slot by now.
+func (k *keeper) free(m *stopped) {
+	if k.stopping[m.slot] == m.through {
+		delete(k.stopping, m.slot)
+	}
+}
+
+// maxFollows is how often what has stopped is followed by the next; after that it
+// takes another Apply.
+const maxFollows = 3
+
+// crashed handles again that an upstream has stopped, which nobody tells twice.
+func (k *keeper) crashed(message any) {
+	m, ok := message.(*stopped)
+	if !ok {
+		rt.Refuse(message)
+		return
+	}
+	if m.failures++; m.failures < maxFollows {
+		k.sys.Send(k.self, m)
+		return
+	}
+	k.sys.Log().Error(fmt.Sprintf("[broker] upstream %q was stopped, and the next one could not be started", m.slot))
+	k.free(m)
+	if m.handover {
+		k.registry.Send(&msg.DisownSlot{Slot: m.slot, Owner: m.owner})
+	}
+	close(m.through)
 }
 
 // start starts what is wanted in a slot and not there.
@@ -287,11 +281,7 @@ func (k *keeper) spawn(c rt.Context, cfg Config) *rt.PID {
 }
 
 // refuse answers what an actor cannot take.
-func refuse(message any) {
-	if m, ok := message.(rt.Undeliverable); ok {
-		m.Undelivered()
-	}
-}
+func refuse(message any) { rt.Refuse(message) }
 
 // terminated starts again what was given up after too many crashes.
 func (k *keeper) terminated(c rt.Context, m *rt.Terminated) {

@@ -31,6 +31,9 @@ type Error struct {
 
 	// Busy marks a queue at its bound: the provider is not at fault.
 	Busy bool
+
+	// Gone marks that the provider has left, or has not come back yet.
+	Gone bool
 }
 
 // What a transport adds to NotConnected: its users see no response headers and no
@@ -46,7 +49,7 @@ func (e *Error) Advise(advice string) *Error {
 	if !e.Vacant || advice == "" {
 		return e
 	}
-	return &Error{Code: e.Code, Message: e.Message + ". " + advice, Vacant: true}
+	return &Error{Code: e.Code, Message: e.Message + ". " + advice, Vacant: true, Gone: e.Gone}
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s (%d)", e.Message, e.Code) }
@@ -70,16 +73,22 @@ func errorf(code int, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
+func gone(format string, args ...any) *Error {
+	err := errorf(CodeUnavailable, format, args...)
+	err.Gone = true
+	return err
+}
+
 // NotConnected: no provider holds the slot.
 func NotConnected(slot string) *Error {
-	err := errorf(CodeUnavailable, `Provider "%s" not connected`, slot)
+	err := gone(`Provider "%s" not connected`, slot)
 	err.Vacant = true
 	return err
 }
 
 // Disconnected: the provider left with the request unanswered.
 func Disconnected(slot string) *Error {
-	return errorf(CodeUnavailable, `Provider "%s" disconnected`, slot)
+	return gone(`Provider "%s" disconnected`, slot)
 }
 
 // NoAnswer: the request's deadline passed.
@@ -190,7 +199,7 @@ func ManagedSlot(slot string) *Error {
 // UpstreamDown answers a call on a slot whose upstream is not running; why and
 // next are sentences of the actor that keeps it.
 func UpstreamDown(slot, why, next string) *Error {
-	return errorf(CodeUnavailable, `Provider "%s" not connected: %s. %s`, slot, why, next)
+	return gone(`Provider "%s" not connected: %s. %s`, slot, why, next)
 }
 
 // AlreadyConnected refuses a claim on a held slot; why and recovery come from

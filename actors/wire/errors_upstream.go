@@ -7,5 +7,5 @@ func TooManyIsolated(slot string, n int) *Error {
 
 // UpstreamLost: the upstream ended with the request unanswered; why says how.
 func UpstreamLost(slot, why string) *Error {
-	return errorf(CodeUnavailable, `Provider "%s" disconnected: %s`, slot, why)
+	return gone(`Provider "%s" disconnected: %s`, slot, why)
 }

@@ -68,21 +68,26 @@ func (e *EventReader) Next() (ServerEvent, error) {
 const skippedBytes = 1 << 10
 
 // Skip leaves out the rest of an event that was too long, and returns the last bytes of
-// it.
+// its data.
 func (e *EventReader) Skip() (tail []byte, err error) {
-	for {
+	for data := true; ; {
+		continued := e.cut
+		e.cut = false
 		line, err := e.line()
 		switch {
 		case errors.Is(err, ErrTooLong):
 		case err != nil:
 			return nil, err
-		case len(line) == 0 && !e.cut:
+		case len(line) == 0 && !continued:
 			return tail, nil
-		default:
-			e.cut = false
 		}
-		tail = append(tail, line[max(0, len(line)-skippedBytes):]...)
-		tail = append([]byte(nil), tail[max(0, len(tail)-skippedBytes):]...)
+		if !continued {
+			line, data = bytes.CutPrefix(line, []byte("data:"))
+		}
+		if data {
+			tail = append(tail, line[max(0, len(line)-skippedBytes):]...)
+			tail = append([]byte(nil), tail[max(0, len(tail)-skippedBytes):]...)
+		}
 	}
 }
 

@@ -43,7 +43,7 @@ func TestSkip(t *testing.T) {
 		{"a little over", "data: head" + strings.Repeat("x", 17) + "\n\ndata: b\n\n", []string{"head...", "b", "EOF"}},
 		{"CRLF", "data: " + long + "\r\n\r\ndata: b\r\n\r\n", []string{"head...tail", "b", "EOF"}},
 		{"many lines", strings.Repeat("data: head56789\n", 4) + "data: tail\n\ndata: b\n\n", []string{"head...tail", "b", "EOF"}},
-		{"a long line and others", "data: " + long + "\ndata: a\nid: tail\n\ndata: b\n\n", []string{"head...tail", "b", "EOF"}},
+		{"a long line and others", "data: " + long + "\ndata:a\nid: id\n: comment\n\ndata: b\n\n", []string{"head...aila", "b", "EOF"}},
 		{"cut off", "data: " + long, []string{"EOF"}},
 		{"two in a row", "data: " + long + "\n\ndata: " + long + "\n\n", []string{"head...tail", "head...tail", "EOF"}},
 	} {

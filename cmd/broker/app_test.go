@@ -25,8 +25,17 @@ func TestRefusedCommandLines(t *testing.T) {
 		{"--nope", "broker: unknown flag --nope\nSee 'broker --help'.\n"},
 		{"run --prot 1", "broker run: unknown flag --prot (did you mean --port?)\nSee 'broker run --help'.\n"},
 		{"run -heartbeet=1", "broker run: unknown flag --heartbeet (did you mean --heartbeat?)\nSee 'broker run --help'.\n"},
-		{"run --port", "broker run: flag needs an argument: -port\nSee 'broker run --help'.\n"},
-		{"run a.toml --port 1", "broker run: unexpected --port: flags stand before the file\nSee 'broker run --help'.\n"},
+		{"run --port", "broker run: --port needs a value\nSee 'broker run --help'.\n"},
+		{"run --demo=perhaps", "broker run: --demo \"perhaps\" must be true or false\nSee 'broker run --help'.\n"},
+		{"status --timeout 5", "broker status: --timeout \"5\" must be a duration, such as 90s or 5m\nSee 'broker status --help'.\n"},
+		{"logs files --lines many", "broker logs: --lines \"many\" must be an integer\nSee 'broker logs --help'.\n"},
+		{"status -o", "broker status: -o needs a value\nSee 'broker status --help'.\n"},
+		{"--url http://a status", "broker: --url stands behind its command\nSee 'broker --help'.\n"},
+		{"--public-key x", "broker: --public-key stands behind its command\nSee 'broker --help'.\n"},
+		{"run a.toml -- --port", "broker run: unexpected argument \"--port\"\nSee 'broker run --help'.\n"},
+		{"check a.toml --port 1", "broker check: unknown flag --port\nSee 'broker check --help'.\n"},
+		{"run a.toml --prot 1", "broker run: unknown flag --prot (did you mean --port?)\nSee 'broker run --help'.\n"},
+		{"run a.toml --port", "broker run: --port needs a value\nSee 'broker run --help'.\n"},
 		{"run a.toml b.toml", "broker run: unexpected argument \"b.toml\"\nSee 'broker run --help'.\n"},
 		{"check", "broker check: a file is missing\nSee 'broker check --help'.\n"},
 		{"check a b", "broker check: unexpected argument \"b\"\nSee 'broker check --help'.\n"},
@@ -46,6 +55,8 @@ func TestRefusedCommandLines(t *testing.T) {
 		})
 	}
 	b := newBench(t)
+	b.expect(t, b.do("run", "", "--demo"), 1, "", "broker run: the file name is empty\nSee 'broker run --help'.\n")
+	b = newBench(t)
 	b.expect(t, b.do("run", ""), 1, "", "broker run: the file name is empty\nSee 'broker run --help'.\n")
 }
 
@@ -53,6 +64,7 @@ func TestHelp(t *testing.T) {
 	tests := []struct{ args, file string }{
 		{"--help", "help.txt"}, {"", "help.txt"}, {"help", "help.txt"}, {"--help --version", "help.txt"},
 		{"run --help", "help-run.txt"}, {"help run", "help-run.txt"}, {"help help", "help.txt"}, {"check --help", "help-check.txt"},
+		{"run a.toml --help", "help-run.txt"}, {"run --port 1 a.toml --demo -h", "help-run.txt"}, {"check a.toml -h", "help-check.txt"},
 		{"completion --help", "help-completion.txt"}, {"bridge --help", "help-bridge.txt"},
 		{"status --help", "help-status.txt"}, {"get --help", "help-get.txt"}, {"get slots --help", "help-get-slots.txt"},
 		{"get instances --help", "help-get-instances.txt"},
@@ -116,6 +128,15 @@ func TestCompletion(t *testing.T) {
 		b := newBench(t)
 		if code := b.do("completion", shell); code != 0 || !strings.Contains(b.out.String(), want) || b.err.String() != "" {
 			t.Errorf("%s: exit code %d, output %q, error %q", shell, code, b.out, b.err)
+		}
+	}
+}
+
+// "--" before the question would end the flags, and the question with them.
+func TestCompletionAsksAboutFlagsWithOneDash(t *testing.T) {
+	for name, script := range map[string]string{"bash": bashCompletion, "zsh": zshCompletion, "powershell": powershellCompletion} {
+		if !strings.Contains(script, "+=(-)") && !strings.Contains(script, "+= '-'") {
+			t.Errorf("%s passes on what is being typed:\n%s", name, script)
 		}
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"mcpbroker/actors/wire"
 )
 
 const progressToken = "call"
@@ -79,7 +81,7 @@ func (r *remote) call(ctx context.Context, c *client, args map[string]json.RawMe
 		"name": r.args[1], "arguments": args, "_meta": map[string]any{"progressToken": progressToken},
 	})
 	if err != nil {
-		return err
+		return advise(err, wire.CodeInvalidParams, fmt.Sprintf("'broker tools %s' lists the tools and their arguments.", r.args[0]))
 	}
 	var result toolResult
 	if err := json.Unmarshal(raw, &result); err != nil {

@@ -53,7 +53,7 @@ func TestCall(t *testing.T) {
 		{name: "failed", result: `{"content":[{"type":"text","text":"no pump"}],"isError":true}`, code: 1, err: "no pump\n"},
 		{name: "failed, raw", flags: "-o json", result: `{"content":[],"isError":true}`, code: 1, out: `{"content":[],"isError":true}` + "\n"},
 		{name: "structured", result: `{"content":[],"structuredContent":{"b":1,"a":[]}}`, out: "{\n  \"b\": 1,\n  \"a\": []\n}\n"},
-		{name: "error", result: `error {"code":-32602,"message":"Unknown tool: t"}`, code: 4, err: "Unknown tool: t (-32602)\n"},
+		{name: "error", result: `error {"code":-32602,"message":"Unknown tool: t"}`, code: 4, err: "Unknown tool: t (-32602). 'broker tools s' lists the tools and their arguments.\n"},
 		{name: "other content", result: `{"content":[{"type":"image","data":"AAAA","mimeType":"image/png"},{"type":"audio","data":"AA==","mimeType":"audio/wav"},` +
 			`{"type":"resource_link","uri":"file:///x"},{"type":"resource","resource":{"uri":"u","mimeType":"text/plain","text":"inside"}},` +
 			`{"type":"resource","resource":{"uri":"u","mimeType":"a/b","blob":"AAA="}},{"type":"new"}]}`,

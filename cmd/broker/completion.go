@@ -7,13 +7,14 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// Each script asks the program itself what may come next.
+// Each script asks the program itself what may come next. A flag that is being
+// typed is asked about as "-": the library takes "--" for the end of the flags.
 const (
 	bashCompletion = `# bash completion of broker; load with: source <(broker completion bash)
 _broker_complete() {
 	local current=${COMP_WORDS[COMP_CWORD]}
 	local -a line=("${COMP_WORDS[@]:0:COMP_CWORD}")
-	[[ $current == -* ]] && line+=("$current")
+	[[ $current == -* ]] && line+=(-)
 	local IFS=$'\n'
 	COMPREPLY=($(compgen -W "$("${line[@]}" --generate-bash-completion 2>/dev/null)" -- "$current"))
 }
@@ -24,7 +25,7 @@ complete -o bashdefault -o default -F _broker_complete broker
 _broker() {
 	local current=${words[CURRENT]}
 	local -a line=(${words[1,CURRENT-1]}) next
-	[[ $current == -* ]] && line+=($current)
+	[[ $current == -* ]] && line+=(-)
 	next=(${(f)"$(${line} --generate-bash-completion 2>/dev/null)"})
 	if (( ${#next} )); then compadd -- $next; else _files; fi
 }
@@ -35,7 +36,8 @@ Register-ArgumentCompleter -Native -CommandName broker -ScriptBlock {
 	param($word, $tree, $cursor)
 	$line = @($tree.CommandElements | ForEach-Object { $_.Extent.Text })
 	$rest = @($line | Select-Object -Skip 1)
-	if ($word -ne '' -and -not $word.StartsWith('-')) { $rest = @($rest | Select-Object -SkipLast 1) }
+	if ($word -ne '') { $rest = @($rest | Select-Object -SkipLast 1) }
+	if ($word.StartsWith('-')) { $rest += '-' }
 	& $line[0] @rest --generate-bash-completion 2>$null |
 		Where-Object { $_ -like "$word*" } |
 		ForEach-Object { [System.Management.Automation.CompletionResult]::new($_, $_, 'ParameterValue', $_) }

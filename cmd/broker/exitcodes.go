@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -55,14 +56,28 @@ func (e *unreachableError) ExitCode() int { return exitUnreachable }
 // asked for.
 type refusedError struct {
 	text string
-	code int // of a JSON-RPC error, 0 without one
+	code int    // of a JSON-RPC error, 0 without one
+	next string // a sentence about what to do, may be empty
 }
 
 func (e *refusedError) Error() string {
-	if e.code == 0 {
-		return e.text
+	text := e.text
+	if e.code != 0 {
+		text = fmt.Sprintf("%s (%d)", text, e.code)
 	}
-	return fmt.Sprintf("%s (%d)", e.text, e.code)
+	if e.next != "" {
+		text += ". " + e.next
+	}
+	return text
+}
+
+// advise adds what to do to a refusal with this code.
+func advise(err error, code int, next string) error {
+	var refused *refusedError
+	if !errors.As(err, &refused) || refused.code != code {
+		return err
+	}
+	return &refusedError{text: refused.text, code: code, next: next}
 }
 
 // ExitCode implements cli.ExitCoder.

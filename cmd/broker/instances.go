@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -108,6 +109,8 @@ func (r *remote) listInstances(ctx context.Context, c *client) error {
 		return err
 	case r.json:
 		return printJSON(r.stdout, raw)
+	case len(list.Instances) == 0:
+		fmt.Fprintln(r.stderr, errNoUpstreams)
 	}
 	t := table{{"INSTANCE", "KIND", "VERDICT", "UP", "RESTARTS", "ATTEMPT", "NEXT RETRY"}}
 	for _, i := range list.Instances {
@@ -152,8 +155,10 @@ func (r *remote) describeInstance(ctx context.Context, c *client) error {
 func printInstance(w io.Writer, i *instanceInfo) {
 	fmt.Fprintf(w, "instance %s\n", strconv.Quote(i.Name))
 	t := table{{"  kind", i.Kind}}
-	t.add("  target", i.Target)
-	t.add("  verdict", i.Verdict+": "+i.Explanation)
+	if i.Target != "" {
+		t.add("  target", i.Target)
+	}
+	t.add("  verdict", strings.TrimSuffix(i.Verdict+": "+i.Explanation, ": "))
 	t.add("  check", i.Check)
 	up := "no"
 	if i.UpSince != nil {

@@ -62,7 +62,7 @@ func TestLogs(t *testing.T) {
 	}
 	f.set("tools/call instance_status", `{"content":[],"structuredContent":{"name":"crm","kind":"sse","stderr":[]},"isError":false}`)
 	b := newBench(t)
-	b.expect(t, b.do("logs", "crm", "--url", f.URL), 0, "", "\"crm\" is a remote server: what it writes is not here. 'broker describe instance' has its events.\n")
+	b.expect(t, b.do("logs", "crm", "--url", f.URL), 0, "", "\"crm\" is not started by the broker: what it writes is not here. 'broker describe instance' has its events.\n")
 	b = newBench(t)
 	b.expect(t, b.do("logs", "crm", "--lines", "0", "--url", f.URL), 1, "", "broker logs: --lines must be more than nothing\nSee 'broker logs --help'.\n")
 }
@@ -114,7 +114,7 @@ func TestInstanceRefusals(t *testing.T) {
 		b.expect(t, b.do(append(strings.Fields(args), "--url", f.URL)...), 4, "", none)
 	}
 	b := newBench(t)
-	b.expect(t, b.do("get", "instances", "--url", f.URL), 0, "INSTANCE  KIND  VERDICT  UP  RESTARTS  ATTEMPT  NEXT RETRY\n", "")
+	b.expect(t, b.do("get", "instances", "--url", f.URL), 0, "INSTANCE  KIND  VERDICT  UP  RESTARTS  ATTEMPT  NEXT RETRY\n", none)
 	b = newBench(t)
 	b.expect(t, b.do("get", "instances", "-o", "json", "--url", f.URL), 0, `{"count":0,"instances":[]}`+"\n", "")
 	b = newBench(t)

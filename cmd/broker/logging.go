@@ -100,15 +100,15 @@ func needsQuotes(r rune) bool {
 	return r == ' ' || r == '"' || r == '=' || !unicode.IsPrint(r)
 }
 
-// oneLine keeps a peer that puts control characters into a name from forging
-// lines or driving the operator's terminal.
+// oneLine keeps a peer that puts control or format characters into a name from
+// forging lines, turning text around or driving the operator's terminal.
 func oneLine(s string) string {
-	if !strings.ContainsFunc(s, unicode.IsControl) {
+	if !strings.ContainsFunc(s, unprintable) {
 		return s
 	}
 	var b strings.Builder
 	for _, r := range s {
-		if unicode.IsControl(r) {
+		if unprintable(r) {
 			q := strconv.QuoteRune(r)
 			b.WriteString(q[1 : len(q)-1])
 			continue
@@ -116,4 +116,9 @@ func oneLine(s string) string {
 		b.WriteRune(r)
 	}
 	return b.String()
+}
+
+// unprintable tells the characters that do something to text, and are none.
+func unprintable(r rune) bool {
+	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
 }

@@ -49,3 +49,23 @@ func TestExposure(t *testing.T) {
 		}
 	}
 }
+
+// A name cannot be made to read otherwise than it stands.
+func TestUnprintable(t *testing.T) {
+	for _, test := range []struct{ in, line, text string }{
+		{"plain é 🎉", "plain é 🎉", "plain é 🎉"},
+		{"a\u202egnp.exe", `a\u202egnp.exe`, `a\u202egnp.exe`},
+		{"a\u2066b\u200ec\u00add\ufeff", `a\u2066b\u200ec\u00add\ufeff`, `a\u2066b\u200ec\u00add\ufeff`},
+		{"tag \U000E0041", `tag \U000e0041`, `tag \U000e0041`},
+		{"two\u2028lines\nand\tmore", `two\u2028lines\nand\tmore`, "two\\u2028lines\nand\tmore"},
+		{"👩\u200d🔬", `👩\u200d🔬`, "👩\u200d🔬"},
+		{"\x1b[31m\u009b", `\x1b[31m\u009b`, `\x1b[31m\u009b`},
+	} {
+		if got := oneLine(test.in); got != test.line {
+			t.Errorf("oneLine(%q) = %q, want %q", test.in, got, test.line)
+		}
+		if got := safeText(test.in); got != test.text {
+			t.Errorf("safeText(%q) = %q, want %q", test.in, got, test.text)
+		}
+	}
+}

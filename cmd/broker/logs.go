@@ -17,7 +17,7 @@ func (p *program) logsCommand() *cli.Command {
 		Usage:     "print the last lines an upstream wrote to standard error",
 		ArgsUsage: "NAME",
 		Description: "Asks instance_status of _broker, which --output json prints. A broker keeps the last 50 lines of the\n" +
-			"present process, or of the one that ended last; a remote server has none.",
+			"present process, or of the one that ended last, and none of what it does not start.",
 		BashComplete: p.completeInstance,
 		Flags:        []cli.Flag{&cli.IntFlag{Name: "lines", Usage: "print the last `N`", Value: defaultLines}},
 	}, 1, 1, "name an upstream (see 'broker get instances')", func(ctx context.Context, r *remote) error {
@@ -36,7 +36,9 @@ func (r *remote) logs(ctx context.Context, c *client) error {
 	case r.json:
 		return printJSON(r.stdout, raw)
 	case i.remoteServer():
-		fmt.Fprintf(r.stderr, "%s is a remote server: what it writes is not here. 'broker describe instance' has its events.\n", strconv.Quote(i.Name))
+		fmt.Fprintf(r.stderr, "%s is not started by the broker: what it writes is not here. 'broker describe instance' has its events.\n", strconv.Quote(i.Name))
+	case len(i.Stderr) == 0:
+		fmt.Fprintf(r.stderr, "%s has written nothing to standard error.\n", strconv.Quote(i.Name))
 	}
 	printLines(r.stdout, "", i.Stderr[max(0, len(i.Stderr)-r.cli.Int("lines")):])
 	return nil

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -28,16 +28,18 @@ func printJSON(w io.Writer, raw json.RawMessage) error {
 	return err
 }
 
-// escapeControls writes the control characters that JSON lets stand in a string
-// as escapes. Some terminals act on them.
+// escapeControls writes the control and format characters that JSON lets stand in
+// a string as escapes. Some terminals act on them.
 func escapeControls(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for _, r := range string(text) {
-		if unicode.IsControl(r) && r != '\n' {
-			out = fmt.Appendf(out, `\u%04x`, r)
+		if r == '\n' || !unprintable(r) {
+			out = utf8.AppendRune(out, r)
 			continue
 		}
-		out = utf8.AppendRune(out, r)
+		for _, unit := range utf16.Encode([]rune{r}) {
+			out = fmt.Appendf(out, `\u%04x`, unit)
+		}
 	}
 	return out
 }
@@ -108,11 +110,12 @@ func yesNo(b bool) string {
 }
 
 // safeText keeps what a peer wrote from driving the operator's terminal. Lines
-// and tabs stay.
+// and tabs stay, and the joiners of scripts and emoji.
 func safeText(s string) string {
+	const zeroWidthNonJoiner, zeroWidthJoiner = '\u200c', '\u200d'
 	var b strings.Builder
 	for _, r := range s {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+		if unprintable(r) && r != '\n' && r != '\t' && r != zeroWidthNonJoiner && r != zeroWidthJoiner {
 			q := strconv.QuoteRune(r)
 			b.WriteString(q[1 : len(q)-1])
 			continue

@@ -3,11 +3,14 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
+
+	"mcpbroker/actors/wire"
 )
 
 // defaultTimeout bounds a command that asks a broker.
@@ -104,7 +107,11 @@ func (r *remote) with(ctx context.Context, slot string, fn func(context.Context,
 	ctx, cancel := r.bounded(ctx)
 	defer cancel()
 	c, err := r.connect(ctx, r.at, slot)
-	if err != nil {
+	var refused *refusedError
+	switch {
+	case errors.As(err, &refused) && refused.text == wire.NotConnected(slot).Message:
+		return advise(err, refused.code, "'broker get slots' lists the slots there are.")
+	case err != nil:
 		return err
 	}
 	defer c.close()

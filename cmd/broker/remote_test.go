@@ -125,8 +125,8 @@ func TestRemoteRefusals(t *testing.T) {
 
 // JSON on a terminal is the same JSON, and no more than text.
 func TestEscapeControls(t *testing.T) {
-	got := string(escapeControls([]byte("{\"a\":\"é\u009b2J\x7f🎉\"}\n")))
-	if want := `{"a":"é\u009b2J\u007f🎉"}` + "\n"; got != want {
+	got := string(escapeControls([]byte("{\"a\":\"é\u009b2J\x7f\u202e\U000E0041🎉\"}\n")))
+	if want := `{"a":"é\u009b2J\u007f\u202e\udb40\udc41🎉"}` + "\n"; got != want {
 		t.Errorf("escaped %q, want %q", got, want)
 	}
 }

@@ -65,7 +65,7 @@ func TestRemoteRealBroker(t *testing.T) {
 	}{
 		{"call demo echo", "echo needs the argument \"message\", a string\n", 1},
 		{"call demo gone", "Unknown tool", 4},
-		{"call nobody echo --timeout 5s", "Provider \"nobody\" not connected (-32000)\n", 4},
+		{"call nobody echo --timeout 5s", "Provider \"nobody\" not connected (-32000). 'broker get slots' lists the slots there are.\n", 4},
 		{"describe slot never", "Unknown provider: \"never\".", 4},
 		{"diagnose never", "Unknown slot: \"never\".", 4},
 		{"guide gone", "Unknown guide topic \"gone\".", 4},

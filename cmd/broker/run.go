@@ -138,10 +138,7 @@ func (p *program) configSource(c *cli.Context) (src config.Source, err error) {
 	if err != nil {
 		return src, err
 	}
-	src = config.Source{Path: c.Args().First(), Environ: p.environ}
-	if len(args) == 1 && args[0] == "" {
-		return src, refuse(c, "the file name is empty")
-	}
+	src = config.Source{Path: append(args, "")[0], Environ: p.environ}
 	keys := runFlags()
 	for _, f := range c.Command.Flags {
 		name := f.Names()[0]

@@ -40,7 +40,7 @@ func TestRunUntilSignal(t *testing.T) {
 		signal     os.Signal
 	}{
 		{"defaults", "run.txt", nil, "", os.Interrupt},
-		{"everything", "run-file.txt", []string{"--host", "0.0.0.0", "--port=8443", "b.toml"}, "tls = {cert = 'c', key = 'k'}\n" +
+		{"everything", "run-file.txt", []string{"--host", "0.0.0.0", "b.toml", "--port=8443"}, "tls = {cert = 'c', key = 'k'}\n" +
 			"allowedOrigins = ['https://a.example', 'https://b.example']\n[paths]\nprovider = '/p'\nproviders = '/ps'\nmcp = 'rpc'\n" +
 			"[www]\nmounts = [{urlPrefix = '/', dir = '.'}, {urlPrefix = '/docs', dir = '..'}]\n", sigterm},
 		{"pattern", "run-pattern.txt", []string{"b.toml"}, "allowedOrigins = {pattern = '^https://', flags = 'i'}\n", sigterm},

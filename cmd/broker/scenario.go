@@ -3,15 +3,11 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"os/signal"
-	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -108,52 +104,4 @@ func scenarioOptions(c *cli.Context) (scenarios.Options, error) {
 		o.Heartbeat = time.Duration(ms) * time.Millisecond
 	}
 	return o, nil
-}
-
-// interspersed returns the arguments of c, and sets the flags among them: the
-// library takes flags before the first argument only.
-func interspersed(c *cli.Context) ([]string, error) {
-	var names []string
-	rest := c.Args().Slice()
-	for len(rest) > 0 {
-		if rest[0] == "-" || !strings.HasPrefix(rest[0], "-") {
-			names = append(names, rest[0])
-			rest = rest[1:]
-			continue
-		}
-		set := flag.NewFlagSet("", flag.ContinueOnError)
-		set.SetOutput(io.Discard)
-		for _, f := range c.Command.Flags {
-			if err := f.Apply(set); err != nil {
-				return nil, err
-			}
-		}
-		err := set.Parse(rest)
-		if errors.Is(err, flag.ErrHelp) {
-			return nil, refuse(c, "flags such as --help stand before the names")
-		}
-		if err != nil {
-			return nil, usageError(c, err, true)
-		}
-		set.Visit(func(f *flag.Flag) {
-			for _, name := range namesOf(c.Command.Flags, f.Name) {
-				err = errors.Join(err, c.Set(name, f.Value.String()))
-			}
-		})
-		if err != nil {
-			return nil, err
-		}
-		rest = set.Args()
-	}
-	return names, nil
-}
-
-// namesOf returns all the names of the flag that has the one given.
-func namesOf(flags []cli.Flag, name string) []string {
-	for _, f := range flags {
-		if slices.Contains(f.Names(), name) {
-			return f.Names()
-		}
-	}
-	return nil
 }

@@ -36,7 +36,7 @@ func TestScenarioRefusedCommandLines(t *testing.T) {
 		{"run --fast", "broker scenario run: name a scenario (see 'broker scenario list') or a script file\n" + run},
 		{"run --prot 1 deadline", "broker scenario run: unknown flag --prot (did you mean --port?)\n" + run},
 		{"run deadline --prot 1", "broker scenario run: unknown flag --prot (did you mean --port?)\n" + run},
-		{"run deadline --port", "broker scenario run: flag needs an argument: -port\n" + run},
+		{"run deadline --port", "broker scenario run: --port needs a value\n" + run},
 		{"run --port 70000 deadline", "broker scenario run: --port \"70000\" must be an integer from 0 to 65535\n" + run},
 		{"run deadline --heartbeat 0", "broker scenario run: --heartbeat \"0\" must be an integer from 1 to 2147483647\n" + run},
 		{"run deadline --heartbeat=soon slot-crash", "broker scenario run: --heartbeat \"soon\" must be an integer from 1 to 2147483647\n" + run},

@@ -37,7 +37,7 @@ func (r *remote) newView() view {
 	switch {
 	case r.json:
 		return &jsonView{w: r.stdout, log: r.stderr}
-	case isTerminal(r.stdout):
+	case isTerminal(r.stdout) && r.getenv("TERM") != "dumb":
 		return &tableView{w: r.stdout, base: r.at.base, now: time.Now}
 	}
 	return &lineView{w: r.stdout, now: time.Now}

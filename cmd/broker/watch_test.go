@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -212,6 +213,21 @@ func TestSlotChange(t *testing.T) {
 	for _, tt := range tests {
 		if got := slotChange(tt.before, tt.after); got != tt.want {
 			t.Errorf("%+v to %+v: %q, want %q", tt.before, tt.after, got, tt.want)
+		}
+	}
+}
+
+// A terminal that cannot move its cursor gets lines.
+func TestWatchOnDumbTerminal(t *testing.T) {
+	device, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = device.Close() }()
+	for term, want := range map[string]string{"xterm": "*main.tableView", "": "*main.tableView", "dumb": "*main.lineView"} {
+		r := &remote{program: &program{stdout: device, environ: []string{"TERM=" + term}}}
+		if got := fmt.Sprintf("%T", r.newView()); got != want {
+			t.Errorf("TERM=%q: %s, want %s", term, got, want)
 		}
 	}
 }

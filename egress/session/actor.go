@@ -27,13 +27,13 @@ func NewActor(sys *rt.System, registry msg.Ref, cfg Config, gone func()) *Actor 
 // notifications of its provider loses some; the log says so, less and less often.
 func Kind(sys *rt.System) rt.Kind {
 	var lost atomic.Uint64
-	return rt.Kind{Name: "client-session", Crashed: refuse, Overflow: func(message any) {
+	return rt.Kind{Name: "client-session", Crashed: rt.Refuse, Overflow: func(message any) {
 		if _, ok := message.(*msg.Notify); ok {
 			if n := lost.Add(1); n&(n-1) == 0 {
 				sys.Log().Warn(fmt.Sprintf("[broker] the queue of a client session was full: %d notifications dropped so far", n))
 			}
 		}
-		refuse(message)
+		rt.Refuse(message)
 	}}
 }
 
@@ -53,7 +53,7 @@ func (a *Actor) Receive(c rt.Context) {
 	case *rt.Stopped, *rt.Restarting:
 	default:
 		if a.state.ended {
-			refuse(m)
+			rt.Refuse(m)
 			return
 		}
 		a.step(c, m)
@@ -105,13 +105,5 @@ func (e *Effect) tellSink() {
 		e.Sink.Refuse(e.Err)
 	case Closed:
 		e.Sink.Closed()
-	}
-}
-
-// refuse answers what an ended or overrun session cannot handle. It may run on
-// the sender's goroutine.
-func refuse(message any) {
-	if m, ok := message.(rt.Undeliverable); ok {
-		m.Undelivered()
 	}
 }

@@ -46,13 +46,7 @@ type Loopbacks struct {
 
 // New starts the parent. limit is the largest message of a slot in bytes.
 func New(sys *rt.System, registry msg.Ref, limit func(slot string) int) *Loopbacks {
-	return &Loopbacks{sys, registry, limit, rt.NewNursery(sys, rt.Kind{Name: "loopback", Overflow: overflow, Crashed: overflow})}
-}
-
-func overflow(message any) {
-	if m, ok := message.(rt.Undeliverable); ok {
-		m.Undelivered()
-	}
+	return &Loopbacks{sys, registry, limit, rt.NewNursery(sys, rt.Kind{Name: "loopback", Overflow: rt.Refuse, Crashed: rt.Refuse})}
 }
 
 // Attach claims slot for peer and waits for the answer. The error of a refusal is

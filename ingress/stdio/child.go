@@ -120,12 +120,27 @@ func (c *child) live() {
 	c.owner.Send(ended)
 }
 
+// turn waits until the child may start; false when it was stopped before.
+func (c *child) turn() bool {
+	select {
+	case <-c.quit:
+		return false
+	case c.all.starts <- struct{}{}:
+	}
+	if c.stopped() { // both were ready
+		<-c.all.starts
+		return false
+	}
+	return true
+}
+
 // run returns how the child ended: for the log, and with what it last said.
 func (c *child) run() (how string, err error) {
-	if c.stopped() {
+	if !c.turn() {
 		return "", nil
 	}
 	p, err := c.start()
+	<-c.all.starts
 	if err != nil {
 		return "process error, " + err.Error(), err
 	}

@@ -41,10 +41,16 @@ type bounds struct {
 
 var defaultBounds = bounds{outbox: 16 << 20, stalled: time.Minute, drain: 2 * time.Second}
 
+// maxStarts is how many processes are being started at once. A start costs memory
+// and processor time at the same moment for all of them; hundreds of sessions may
+// ask for one each.
+const maxStarts = 8
+
 // Children are the living child processes of a broker.
 type Children struct {
 	sys    *rt.System
 	bounds bounds
+	starts chan struct{} // holds one for each process being started
 
 	mu     sync.Mutex
 	closed bool
@@ -57,11 +63,12 @@ type Children struct {
 
 // New returns the parent of children that log to sys.
 func New(sys *rt.System) *Children {
-	return &Children{sys: sys, bounds: defaultBounds, living: map[*child]struct{}{}, told: map[string]string{}}
+	return &Children{sys: sys, bounds: defaultBounds, starts: make(chan struct{}, maxStarts), living: map[*child]struct{}{}, told: map[string]string{}}
 }
 
 // Start starts a command and tells owner what comes of it, with this gen. It
-// never blocks. cancel stops it, opened or not; UpstreamEnded follows all the same.
+// never blocks: at most 8 processes are being started at once, and others wait their
+// turn. cancel stops it, opened or not; UpstreamEnded follows all the same.
 func (c *Children) Start(cfg Config, owner msg.Ref, gen uint64) (cancel func()) {
 	cfg = cfg.withDefaults()
 	ch := newChild(c, cfg, owner, gen)

@@ -56,7 +56,7 @@ func (c *child) junk(line []byte) {
 
 // oversized fails the one call whose answer is too large.
 func (c *child) oversized(long *longLine) {
-	id := long.answers()
+	id := wire.CutResponseID(long.head, long.tail)
 	about := "it is left out"
 	if id != nil {
 		about = fmt.Sprintf("the request it answers, %s, fails", id)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -122,7 +123,8 @@ func remember(lines []string, line string) []string {
 }
 
 // legible is a line as it may be shown on a terminal: bounded, without control
-// characters and escape sequences, and valid.
+// characters and escape sequences, and valid. Format characters, which can make a
+// line read otherwise than it stands, are shown as their numbers.
 func legible(line []byte) string {
 	var text strings.Builder
 	for i := 0; i < len(line) && utf8.FullRune(line[i:]); {
@@ -134,12 +136,17 @@ func legible(line []byte) string {
 		if r == '\t' {
 			r = ' '
 		}
-		if text.Len()+utf8.RuneLen(r) > maxLineBytes {
+		shown := string(r)
+		switch {
+		case unicode.IsControl(r):
+			shown = ""
+		case unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp):
+			shown = strings.Trim(strconv.QuoteRuneToASCII(r), "'")
+		}
+		if text.Len()+len(shown) > maxLineBytes {
 			break
 		}
-		if !unicode.IsControl(r) {
-			text.WriteRune(r)
-		}
+		text.WriteString(shown)
 		i += size
 	}
 	return strings.TrimRight(text.String(), " ")

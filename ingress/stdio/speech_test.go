@@ -75,6 +75,8 @@ func TestLegible(t *testing.T) {
 		{"  indented\tand tabbed  \r", "  indented and tabbed"},
 		{"\x1b[1;31mred\x1b[0m \x1b]0;title\a\x1b[", "red ]0;title"},
 		{"a\x00b\x7fc\u0085d\u009be", "abcde"},
+		{"a\u202eb\u2066c\u200bd\ufeffe\u2028f\U000E0041g", `a\u202eb\u2066c\u200bd\ufeffe\u2028f\U000e0041g`},
+		{strings.Repeat("x", 496) + "\u202e", strings.Repeat("x", 496)},
 		{"bad \xff utf", "bad \uFFFD utf"},
 		{"cut é"[:5], "cut"},
 		{strings.Repeat("x", 501), strings.Repeat("x", 500)},
@@ -96,7 +98,7 @@ func FuzzLegible(f *testing.F) {
 	f.Add([]byte("\x1b[31mtext\x1b[0m\t\xff"))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		text := legible(line)
-		if len(text) > maxLineBytes || !utf8.ValidString(text) || strings.ContainsAny(text, "\x1b\n\r\x00\a\b") {
+		if len(text) > maxLineBytes || !utf8.ValidString(text) || strings.ContainsAny(text, "\x1b\n\r\x00\a\b\u202e\u2028") {
 			t.Errorf("%q is shown as %q", line, text)
 		}
 	})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
 	"mcpbroker/actors/msg"
@@ -32,7 +31,7 @@ const (
 // for it.
 func Start(sys *rt.System, registry msg.Ref, cfg Config) *rt.Ref {
 	if cfg.Trace == nil {
-		cfg.Trace = randomTrace
+		cfg.Trace = wire.FreshTraceparent
 	}
 	a := &Actor{sys: sys, registry: registry}
 	a.state = NewState(cfg, registry, func(session uint64) msg.Ref { return &memberRef{self: a.self, session: session} })
@@ -95,8 +94,8 @@ func (a *Actor) refuse(message any) {
 		a.sys.Log().Warn("[broker] a client notification was dropped: the queue of its slot is full", slog.String("slot", wire.SlotAggregate))
 	case *listChanged:
 		m.taken()
-	case rt.Undeliverable:
-		m.Undelivered()
+	default:
+		rt.Refuse(m)
 	}
 }
 
@@ -145,12 +144,4 @@ func (a *Actor) retry(message any, tries int) {
 		return
 	}
 	a.self.Send(&again{message: message, tries: tries})
-}
-
-func randomTrace() string {
-	var random [24]byte
-	for i := range random {
-		random[i] = byte(rand.Uint32())
-	}
-	return wire.Traceparent(random)
 }

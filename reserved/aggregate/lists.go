@@ -164,7 +164,7 @@ func (s *State) answered(m *member, frame []byte) {
 // own.
 func (s *State) unanswered(m *member, err *wire.Error) {
 	set(s, &m.request, 0)
-	if !m.joined && err.Message == wire.Disconnected(m.slot).Message {
+	if !m.joined && err.Gone {
 		s.leave(m, disconnected) // the registry says who comes next
 		return
 	}

@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "rewrite the scripts in testdata to what
 //	joined s | refused s "text" | lost s | end s "why"
 //	result s {...} | error s {...}   the answer to the server's own request in flight
 //	timeout s                        the broker's answer to it
-//	reply s call=2 {...} | failed s call=2 | progress s call=2 {...}
+//	reply s call=2 {...} | failed s call=2 "why" | progress s call=2 {...}
 //	ask s call=2 id=7 {...} | withdraw s call=2 {...}
 //	changed s tools                  its list_changed
 //	open s {...} tools=a,b           joined, initialize and lists at once
@@ -174,6 +174,18 @@ func (m *machine) message(t *testing.T, c script.Command) any {
 	return m.ofMember(t, c)
 }
 
+// gone is what a call on a slot comes to whose provider has left: with a reason that
+// of an upstream.
+func gone(slot, why string) *wire.Error {
+	switch why {
+	case "":
+		return wire.Disconnected(slot)
+	case "empty":
+		return wire.NotConnected(slot)
+	}
+	return wire.UpstreamLost(slot, why)
+}
+
 func (m *machine) observed(t *testing.T, c script.Command) any {
 	info := msg.SlotInfo{Name: c.Arg(0), Gen: uint64(c.Number(t, "gen")), Aggregate: c.Has("aggregate")}
 	if info.Gen != 0 {
@@ -214,7 +226,7 @@ func (m *machine) ofMember(t *testing.T, c script.Command) any {
 	case "timeout":
 		message = &msg.CallFailed{Call: request, Err: wire.NoAnswer(slot, time.Minute)}
 	case "failed":
-		message = &msg.CallFailed{Call: request, Err: wire.Disconnected(slot)}
+		message = &msg.CallFailed{Call: request, Err: gone(slot, text)}
 	case "reply":
 		message = &msg.CallReply{Call: request, Frame: []byte(c.Body)}
 	case "progress":

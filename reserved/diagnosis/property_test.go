@@ -92,7 +92,7 @@ func randomFacts(r *rand.Rand) Facts {
 	for range r.IntN(4) {
 		f.Instances = append(f.Instances, msg.Instance{
 			Slot: name(), Kind: pick(r, "stdio", "sse", ""), Target: name(), Check: pick(r, "", "tools/list", "ping", "a b"), Error: name(),
-			Verdict: pick(r, msg.Starting, msg.Live, msg.Healthy, msg.Degraded, msg.Unhealthy, msg.Failed, msg.Halted, ""),
+			Verdict: pick(r, msg.Starting, msg.Live, msg.Healthy, msg.Degraded, msg.Unhealthy, msg.Failed, msg.Halted, msg.Unknown, ""),
 			Since:   moment(), LastAttempt: moment(), NextRetry: moment(), Restarts: number(), Attempt: number(),
 			Isolated: r.IntN(4) == 0, Unresolved: r.IntN(2) == 0, Denied: r.IntN(2) == 0, GaveUp: r.IntN(2) == 0, CrashLoop: r.IntN(2) == 0,
 			Tail: pick(r, nil, []string{"", name()}),

@@ -2,6 +2,7 @@ package diagnosis
 
 import (
 	"fmt"
+	"slices"
 
 	"mcpbroker/actors/msg"
 	"mcpbroker/actors/wire"
@@ -83,11 +84,15 @@ func aggregateMissingLive(d *diagnosis) []Problem {
 	if len(missing) == 0 {
 		return nil
 	}
+	example := names[0]
+	if i := slices.IndexFunc(names, func(n string) bool { return !d.managed(n) }); i >= 0 {
+		example = names[i] // what is said to it covers upstreams, too
+	}
 	return []Problem{{
 		ID: "aggregate-missing-live-slots", Severity: Info, Slot: wire.SlotAggregate,
 		Symptom:  fmt.Sprintf("_all leaves out %s that did not ask to join: %s.", count(len(names), "connected provider"), quoted(names)),
 		Evidence: Evidence{{"missing", missing[:min(len(missing), maxPerRule)]}, {"aggregateProviders", d.joined(true)}},
-		Fix:      "Nothing, if that is meant. " + d.optIn(names[0]),
+		Fix:      "Nothing, if that is meant. " + d.optIn(example),
 	}}
 }
 

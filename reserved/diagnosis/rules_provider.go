@@ -198,7 +198,11 @@ func (d *diagnosis) fill(s *Slot) string {
 	if !s.Attached[0].IsZero() {
 		return "Start its provider again. " + d.pairing(s.Name)
 	}
-	return "If the name is misspelt, use the right one: names are case-sensitive, and providers_list on _broker has them all. Otherwise start the provider. " + d.pairing(s.Name)
+	hint := ""
+	if strings.Contains(s.Name, "/") {
+		hint = "A slash in the name often means a provider that dialled a wrong path, which makes it a client of the slot with that path. "
+	}
+	return hint + "If the name is misspelt, use the right one: names are case-sensitive, and providers_list on _broker has them all. Otherwise start the provider. " + d.pairing(s.Name)
 }
 
 // misdialled returns the slot a provider meant when it made this one by dialling

@@ -154,9 +154,14 @@ func lastWords(i *msg.Instance) string {
 // whyItEnds says how to find out.
 func whyItEnds(i *msg.Instance) string {
 	again := fmt.Sprintf(" Once the cause is removed, run %s: it tries at once, whatever the schedule.", command("restart", i.Slot))
-	if isProcess(i) {
-		return fmt.Sprintf("Run %s for the last lines it wrote to standard error, and start its command line in a shell to see why it ends: %s. "+
-			"A child gets a small environment: what it needs of the broker's is named in inheritEnv or set in env, in %s of broker.toml; "+takenOver+".", command("logs", i.Slot), i.Target, entry(i)) + again
+	const environment = "A child gets a small environment: what it needs of the broker's is named in inheritEnv or set in env, in %s of broker.toml; " + takenOver + "."
+	switch i.Kind {
+	case "stdio":
+		return fmt.Sprintf("Run %s for the last lines it wrote to standard error, and start its command line in a shell to see what it does: %s. "+
+			environment, command("logs", i.Slot), i.Target, entry(i)) + again
+	case "bundle":
+		return fmt.Sprintf("If it is refused, 'broker bundle verify' tells more: give it %s, and the publicKey of the entry with --public-key. "+
+			"If it ends, run %s for the last lines it wrote to standard error. "+environment, i.Target, command("logs", i.Slot), entry(i)) + again
 	}
 	return fmt.Sprintf("See that the server at %s runs and can be reached from this machine, and read its own log; a proxy in between may end idle connections. "+
 		"An address that has changed is set as url in %s of broker.toml; "+takenOver+".", i.Target, entry(i)) + again

@@ -244,3 +244,38 @@ func TestCommandQuotes(t *testing.T) {
 		}
 	}
 }
+
+// A fix fits the kind of what is in trouble.
+func TestFixesFitTheKind(t *testing.T) {
+	for _, tt := range []struct {
+		kind, id, want string
+		edit           func(*Facts, *Slot, *msg.Instance)
+	}{
+		{"stdio", "upstream-failed", "start its command line in a shell to see what it does: npx server.", func(_ *Facts, s *Slot, i *msg.Instance) { fails(s, i, 1) }},
+		{"bundle", "upstream-failed", "If it is refused, 'broker bundle verify' tells more: give it npx server, and the publicKey of the entry with --public-key.",
+			func(_ *Facts, s *Slot, i *msg.Instance) { fails(s, i, 1) }},
+		{"stdio", "aggregate-missing-live-slots", `Nothing, if that is meant. Set aggregate = true in the entry with name = "up" of broker.toml; `,
+			func(f *Facts, s *Slot, _ *msg.Instance) {
+				s.Aggregate, f.Aggregate.Members = false, f.Aggregate.Members[:len(f.Aggregate.Members)-1]
+			}},
+		{"stdio", "slot-never-connected", "A slash in the name often means a provider that dialled a wrong path",
+			func(f *Facts, _ *Slot, _ *msg.Instance) {
+				s := f.add("provders/pump-1", msg.Dedicated)
+				s.Attached = [msg.FlapCount]time.Time{}
+				s.leaves()
+			}},
+	} {
+		f := healthy()
+		s, i := f.upstream(tt.kind)
+		tt.edit(f, s, i)
+		fix := ""
+		for _, p := range Diagnose(*f, "").Problems {
+			if p.ID == tt.id {
+				fix = p.Fix
+			}
+		}
+		if !strings.Contains(fix, tt.want) {
+			t.Errorf("%s %s: fix %q, want %q in it", tt.kind, tt.id, fix, tt.want)
+		}
+	}
+}

@@ -62,6 +62,9 @@ func (d *diagnosis) heartbeat() string {
 
 // optIn is how a provider of each kind joins _all.
 func (d *diagnosis) optIn(slot string) string {
+	if d.managed(slot) {
+		return fmt.Sprintf("Set aggregate = true in the entry with name = %s of broker.toml; "+takenOver+". Then list the tools at %s.", quote(slot), d.mcpURL(wire.SlotAggregate))
+	}
 	return fmt.Sprintf("Joining _all is the provider's decision. npm: new DirectTransport(%s, { aggregate: true }), or MultiplexTransport.create(%s, %s, { aggregate: true }). "+
 		"Go: the option provider.WithAggregate(true), on every transport, loopback included. "+
 		"By hand on a dedicated socket, send the frame {\"jsonrpc\":\"2.0\",\"method\":\"notifications/register\",\"params\":{\"aggregate\":true}}; "+

@@ -152,8 +152,8 @@ func refuse(message any) {
 	switch m := message.(type) {
 	case *msg.ClientCall:
 		m.Client.Send(&msg.CallFailed{Call: m.Call, Err: wire.SlotBusy(Slot, "the slot's queue", mailbox)})
-	case rt.Undeliverable:
-		m.Undelivered()
+	default:
+		rt.Refuse(m)
 	}
 }
 
@@ -182,7 +182,7 @@ func (a *Actor) crashed(message any) {
 		if m.times < maxRetries {
 			a.self.Send(&retry{message: m.message, times: m.times + 1})
 		}
-	case rt.Undeliverable:
-		m.Undelivered()
+	default:
+		rt.Refuse(m)
 	}
 }

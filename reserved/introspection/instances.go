@@ -127,19 +127,30 @@ func explain(now time.Time, i *msg.Instance) string {
 	case i.Verdict == msg.Live:
 		return fmt.Sprintf("It answers %s; nothing checks what is behind it. Set healthCheck.tool to have a real call made.", i.Check)
 	}
+	watched := i.Kind == msg.KindProvider
 	switch i.Verdict {
+	case msg.Away:
+		return "Nobody holds the slot; its provider comes by itself."
 	case msg.Starting:
+		if watched {
+			return "Its provider has come, and its first check is not finished."
+		}
 		return "It is being started: its first handshake or its first check is not finished."
 	case msg.Healthy:
 		return fmt.Sprintf("A real call of %s passed.", i.Check)
 	case msg.Degraded:
 		return "Its last check failed, not yet as often in a row as healthCheck.failureThreshold."
 	case msg.Unhealthy:
+		if watched {
+			return "As many checks in a row failed as healthCheck.failureThreshold; it comes by itself, so the broker cannot make its connection again."
+		}
 		return "As many checks in a row failed as healthCheck.failureThreshold; its connection is being made again."
 	case msg.Failed:
 		return explainFailed(now, i)
 	case msg.Halted:
 		return "The broker is stopping it."
+	case msg.Unknown:
+		return "The part of the broker that keeps it does not answer: it failed and is started again within seconds. Ask again; the broker's log has the cause."
 	}
 	return ""
 }

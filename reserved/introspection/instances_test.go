@@ -92,6 +92,9 @@ func TestExplain(t *testing.T) {
 	}{
 		{msg.Instance{Verdict: msg.Starting}, "It is being started: its first handshake or its first check is not finished."},
 		{msg.Instance{Verdict: msg.Live, Check: "tools/list"}, "It answers tools/list; nothing checks what is behind it. Set healthCheck.tool to have a real call made."},
+		{msg.Instance{Kind: msg.KindProvider, Verdict: msg.Away}, "Nobody holds the slot; its provider comes by itself."},
+		{msg.Instance{Kind: msg.KindProvider, Verdict: msg.Starting}, "Its provider has come, and its first check is not finished."},
+		{msg.Instance{Kind: msg.KindProvider, Verdict: msg.Unhealthy}, "As many checks in a row failed as healthCheck.failureThreshold; it comes by itself, so the broker cannot make its connection again."},
 		{msg.Instance{Verdict: msg.Live, Check: "ping"}, "It answers ping and offers no tools; nothing checks what is behind it."},
 		{msg.Instance{Verdict: msg.Live, Isolated: true}, "Each client session gets a process of its own; this line does not tell how each of them is."},
 		{msg.Instance{Verdict: msg.Healthy, Check: "list_sites"}, "A real call of list_sites passed."},
@@ -103,6 +106,7 @@ func TestExplain(t *testing.T) {
 		{msg.Instance{Verdict: msg.Failed, Attempt: 4, NextRetry: epoch.Add(-time.Minute)}, "It cannot be started: 4 failed attempts in a row. The next one is in 0 s."},
 		{msg.Instance{Verdict: msg.Failed, Attempt: 4, GaveUp: true}, "It was given up after 4 failed attempts in a row (maxRestarts); only a restart by hand helps."},
 		{msg.Instance{Verdict: msg.Halted}, "The broker is stopping it."},
+		{msg.Instance{Verdict: msg.Unknown}, "The part of the broker that keeps it does not answer: it failed and is started again within seconds. Ask again; the broker's log has the cause."},
 	} {
 		if got := explain(epoch, &c.i); got != c.want {
 			t.Errorf("%+v:\n got %s\nwant %s", c.i, got, c.want)

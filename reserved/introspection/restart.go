@@ -36,12 +36,13 @@ type restartInfo struct {
 }
 
 // judgeRestart tells what came of a restart that was asked for at this time. A
-// connection made before says nothing: it is still on its way out.
+// connection made before says nothing: it is still on its way out. One that a
+// restart by hand has made is what was asked for, whoever asked first.
 func judgeRestart(i *msg.Instance, asked time.Time) outcome {
 	switch {
 	case i.Isolated:
 		return outcomeAsked
-	case i.LastAttempt.Before(asked):
+	case i.LastAttempt.Before(asked) && !i.ByHand:
 		return outcomePending
 	}
 	switch i.Verdict {

@@ -51,6 +51,10 @@ func TestRestart(t *testing.T) {
 		{"its first check fails", "a/1", []step{{0, began}, {100 * time.Millisecond, func(i *msg.Instance) {
 			i.Verdict, i.Error = msg.Degraded, "Readiness check (ls) failed: no token"
 		}}}, "failed", `"a/1" was restarted and does not work: Readiness check (ls) failed: no token. Its last check failed, not yet as often in a row as healthCheck.failureThreshold.`, 100 * time.Millisecond},
+		{"it is one with a restart just before", "a/1", []step{{0, func(i *msg.Instance) {
+			i.LastAttempt, i.ByHand, i.Verdict = time.Now().Add(-time.Minute), true, msg.Starting
+		}}, {100 * time.Millisecond, is(msg.Live)}}, "up",
+			`"a/1" was restarted: initialize and tools/list were answered. It answers tools/list; nothing checks what is behind it. Set healthCheck.tool to have a real call made.`, 100 * time.Millisecond},
 		{"one process for each session", "a/1", []step{{0, func(i *msg.Instance) { i.Isolated, i.LastAttempt = true, time.Time{} }}}, "asked",
 			`Each client session of "a/1" has a process of its own. All of them were told to restart; call its tools in a session to see what came of it.`, 0},
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -71,6 +72,24 @@ func restart(t *testing.T, c *brokertest.Client, name string) (r restarted) {
 	return r
 }
 
+// untilUpFor asks until an upstream has been up for so long.
+func untilUpFor(t *testing.T, c *brokertest.Client, name string, long time.Duration) {
+	t.Helper()
+	look := time.NewTicker(50 * time.Millisecond)
+	defer look.Stop()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-look.C {
+		var status struct{ UpForMs int64 }
+		object := callTool(t, c, "instance_status", `{"name":"`+name+`"}`)
+		if err := json.Unmarshal([]byte(object), &status); err != nil {
+			t.Fatal(err)
+		}
+		if time.Duration(status.UpForMs)*time.Millisecond >= long {
+			return
+		}
+	}
+	t.Fatalf("%s does not stay up for %s", name, long)
+}
+
 // Spec 06, spec 07 rows 8, 29 and 88: what an operator sees of a child that works,
 // one that ends at once and one that lacks a variable, and what a restart of each
 // comes to.
@@ -86,6 +105,7 @@ func TestWireInstances(t *testing.T) {
 	if good.Outcome != "up" || good.Instance.Verdict != "live" || good.Instance.Check != "tools/list" || good.Instance.PID == 0 {
 		t.Errorf("the one that works: %+v", good)
 	}
+	untilUpFor(t, c, "a-good", time.Second) // before that it would be the same restart
 	again := restart(t, c, "a-good")
 	if again.Outcome != "up" || again.Instance.PID == good.Instance.PID {
 		t.Errorf("the same process serves after a restart: %+v", again)

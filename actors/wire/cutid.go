@@ -1,21 +1,17 @@
-package stdio
+package wire
 
-import (
-	"regexp"
+import "regexp"
 
-	"mcpbroker/actors/wire"
-)
-
-// answers returns the raw id of the broker's request that the line answers, nil
-// when that cannot be told. Servers write the id first or last.
-func (l *longLine) answers() []byte {
-	if id := idInHead(l.head); id != nil {
+// CutResponseID returns the raw broker id of a message that is too large to be
+// read whole, of which head and tail are the first and the last bytes; nil where it
+// cannot be told. Servers write the id first or last. One of an object inside the
+// message, or in a string, is none.
+func CutResponseID(head, tail []byte) []byte {
+	if id := idInHead(head); id != nil {
 		return id
 	}
-	if m := idAtEnd.FindSubmatch(l.tail); m != nil {
-		if _, ok := wire.ParseBrokerID(m[1]); ok {
-			return m[1]
-		}
+	if m := idAtEnd.FindSubmatch(tail); m != nil {
+		return brokerID(m[1])
 	}
 	return nil
 }
@@ -43,15 +39,19 @@ func idInHead(b []byte) []byte {
 			case depth == 1 && key == nil:
 				key = text
 			case depth == 1 && string(key) == `"id"`:
-				if _, ok := wire.ParseBrokerID(text); ok {
-					return text
-				}
-				return nil
+				return brokerID(text)
 			}
 			i += len(text) - 1
 		}
 	}
 	return nil
+}
+
+func brokerID(raw []byte) []byte {
+	if _, ok := ParseBrokerID(raw); !ok {
+		return nil
+	}
+	return raw
 }
 
 // leadingString returns the JSON string at the start of b, quotes included, nil
