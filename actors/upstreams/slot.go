@@ -23,17 +23,22 @@ func (s *State) joinSlot() {
 // nothing of how we stand. Where a connection is on its way, or on its way out with
 // the slot that held it, calls wait for what comes of it.
 func (s *State) replaced() {
-	switch {
-	case s.phase == halting || s.phase == halted:
+	if s.phase == halting || s.phase == halted {
 		return
-	case s.absent != nil:
-		s.tell(s.registry, &msg.HolderFailed{Slot: s.cfg.Slot, Owner: s.self, Err: s.absent})
-	default:
-		s.tell(s.registry, &msg.HolderExpected{Slot: s.cfg.Slot, Owner: s.self})
 	}
+	s.tellStanding(s.registry)
 	if s.slot == nil {
 		s.joinSlot()
 	}
+}
+
+// tellStanding says whether calls are to wait for us, or why they need not.
+func (s *State) tellStanding(to msg.Ref) {
+	if s.absent != nil {
+		s.tell(to, &msg.HolderFailed{Slot: s.cfg.Slot, Owner: s.self, Err: s.absent})
+		return
+	}
+	s.tell(to, &msg.HolderExpected{Slot: s.cfg.Slot, Owner: s.self})
 }
 
 func (s *State) joined(now time.Time, m *msg.SlotJoined) {
@@ -46,10 +51,13 @@ func (s *State) joined(now time.Time, m *msg.SlotJoined) {
 
 // granted takes the slot, or gives it back at once: the driver it was asked for
 // may have ended meanwhile, another may have asked since, and a slot with a dead
-// holder answers nobody.
+// holder answers nobody. The grant made the slot forget how we stand.
 func (s *State) granted(now time.Time, m *msg.ClaimGranted) {
 	if s.phase != claiming || m.Conduit != s.driver {
-		s.tell(m.Ref, &msg.ProviderGone{Gen: m.Gen})
+		s.tell(m.Ref, &msg.ProviderGone{Gen: m.Gen, Why: s.absent})
+		if s.phase != halting && s.phase != halted {
+			s.tellStanding(m.Ref)
+		}
 		return
 	}
 	s.holding, s.slotGen = m.Ref, m.Gen
