@@ -123,6 +123,7 @@ func (s *State) disown(m *msg.DisownSlot) {
 	if e := s.entries[m.Slot]; e != nil && e.owner == m.Owner {
 		e.owner = nil
 		s.forward(e, m)
+		s.retireEntry(e) // unless somebody uses it
 	}
 }
 
@@ -272,10 +273,19 @@ func (s *State) makeRoom(now time.Time) bool {
 	if oldest == nil {
 		return false
 	}
-	s.forward(oldest, &msg.RetireSlot{})
-	oldest.retiring = true
-	s.retiring++
+	s.retireEntry(oldest)
 	return true
+}
+
+// retireEntry asks a slot to end, unless it is asked already. The slot has the
+// last word.
+func (s *State) retireEntry(e *Entry) {
+	if e.retiring {
+		return
+	}
+	s.forward(e, &msg.RetireSlot{})
+	e.retiring = true
+	s.retiring++
 }
 
 func (s *State) retired(now time.Time, m *msg.SlotRetired) {

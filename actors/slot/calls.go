@@ -338,5 +338,9 @@ func (s *State) expire(now time.Time, c *call) {
 		s.drop(c)
 	}
 	s.tell(c.client, &msg.CallFailed{Call: c.number, Err: err})
-	s.touch(c.session, now)
+	if m := s.members[c.session]; m != nil { // not the last of its step, so not with touch
+		before := m.lastUsed
+		m.lastUsed = now
+		s.undo(func() { m.lastUsed = before })
+	}
 }

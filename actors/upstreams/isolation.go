@@ -33,7 +33,6 @@ type isolator struct {
 
 	self     *rt.Ref
 	since    time.Time
-	starts   int
 	privates map[uint64]*private
 	waiting  queue                 // for room
 	leaving  map[*private]struct{} // their upstreams are being stopped
@@ -168,7 +167,6 @@ func (i *isolator) join(c rt.Context, m *msg.JoinSlot) {
 // enter makes the pair of a session.
 func (i *isolator) enter(c rt.Context, m *msg.JoinSlot) {
 	p := &private{session: m.Session, kind: m.Kind}
-	i.starts++
 	registry := &directory{owner: i.self, p: p}
 	registry.join.Store(asCaller(m))
 	p.entry = registry
@@ -313,7 +311,7 @@ func (i *isolator) describe() msg.Instance {
 	d := msg.Instance{
 		Slot: i.cfg.Slot, Kind: i.cfg.Kind, Target: i.cfg.Target, Aggregate: i.cfg.Aggregate, Isolated: true,
 		Verdict: msg.Live, Check: "one process for each session", Since: i.since,
-		Sessions: len(i.privates), Restarts: max(i.starts-len(i.privates), 0),
+		Sessions: len(i.privates),
 	}
 	for _, p := range i.inOrder() {
 		if at := p.info.ConnectedSince; !at.IsZero() {

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -298,7 +299,7 @@ func (s *State) published(m *member) {
 	set(s, &m.reason, "")
 	set(s, &m.failures, 0)
 	set(s, &s.joined, append(slices.Clip(s.joined), m))
-	s.log(slog.LevelInfo, `provider "%s" joined "_all" with %d tools and %d prompts`, m.slot, m.lists[tools].len(), m.lists[prompts].len())
+	s.log(slog.LevelInfo, `provider "%s" joined "_all" with %s and %s`, m.slot, counted(m.lists[tools].len(), "tool"), counted(m.lists[prompts].len(), "prompt"))
 	s.listsChanged(m)
 }
 
@@ -335,4 +336,11 @@ func goneKey(k list, name string) string { return lists[k].item + " " + name }
 
 func (s *State) bySlot() []*member {
 	return slices.SortedFunc(maps.Values(s.members), func(a, b *member) int { return cmp.Compare(a.slot, b.slot) })
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
 }
