@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"os/signal"
@@ -73,8 +74,12 @@ func runScenarios(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, release := signal.NotifyContext(c.Context, os.Interrupt, syscall.SIGTERM)
+	// Whatever ends this process early must not leave the broker of a scenario
+	// behind: a closed terminal, or a pager that has seen enough.
+	ctx, release := signal.NotifyContext(c.Context, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer release()
+	defer surviveBrokenPipes()()
+	options.Out = &endingWriter{w: options.Out, end: release}
 
 	err = scenarios.Run(ctx, options, names...)
 	var failed *scenarios.FailedError
@@ -104,4 +109,18 @@ func scenarioOptions(c *cli.Context) (scenarios.Options, error) {
 		o.Heartbeat = time.Duration(ms) * time.Millisecond
 	}
 	return o, nil
+}
+
+// endingWriter calls end when nothing can be written any more.
+type endingWriter struct {
+	w   io.Writer
+	end func()
+}
+
+func (e *endingWriter) Write(p []byte) (int, error) {
+	n, err := e.w.Write(p)
+	if err != nil {
+		e.end()
+	}
+	return n, err
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"io"
 	"strings"
 	"testing"
 )
@@ -77,5 +79,22 @@ func TestScenarioRun(t *testing.T) {
 	}
 	if want := `step 2 (fails.toml:5): expected a log line with ["nothing"], got nothing within 1ms` + "\n"; !strings.HasSuffix(b.out.String(), want) {
 		t.Errorf("output %q does not end with %q", b.out, want)
+	}
+}
+
+// A reader of the narration that leaves ends the scenario in order, broker and all.
+func TestScenarioEndsWithItsReader(t *testing.T) {
+	ended := 0
+	w := &endingWriter{w: io.Discard, end: func() { ended++ }}
+	if n, err := w.Write([]byte("kept")); n != 4 || err != nil || ended != 0 {
+		t.Errorf("wrote %d, %v, ended %d times", n, err, ended)
+	}
+	r, pipe := io.Pipe()
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.w = pipe
+	if _, err := w.Write([]byte("lost")); !errors.Is(err, io.ErrClosedPipe) || ended != 1 {
+		t.Errorf("error %v, ended %d times", err, ended)
 	}
 }

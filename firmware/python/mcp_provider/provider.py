@@ -55,6 +55,14 @@ class Event:
     next_retry: float  #: seconds until the next attempt
     down: float  #: "connected": how long it was down, in seconds
 
+    def __str__(self) -> str:
+        if self.kind == "connected":
+            return self.kind
+        status = f"HTTP {self.http_status}" if self.http_status else ""
+        code = f"code {self.close_code}" if self.close_code else ""
+        why = ", ".join(part for part in (self.error, status, code, self.reason, self.detail) if part)
+        return f"{self.kind}: {why}; the next attempt is in {self.next_retry:.1f} s"
+
     @classmethod
     def _of(cls, raw: native.RawEvent, words: Callable[[int], str]) -> "Event":
         return cls(
@@ -216,7 +224,8 @@ class Provider:
 
         def on_event(raw: native.RawEvent) -> None:
             event = Event._of(raw, library.strerror)
-            log.info("%s: %s", self._slot, event)
+            # A program that has not set up logging still hears of trouble.
+            log.log(logging.INFO if event.kind == "connected" else logging.WARNING, "%s: %s", self._slot, event)
             if self._on_event is not None:
                 self._on_event(event)
 

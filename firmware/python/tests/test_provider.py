@@ -159,6 +159,17 @@ class Losing(Case):
                 self.assertEqual((event.close_code, event.reason), (1008, HELD))
                 self.assertGreaterEqual(event.next_retry, 0.05)  # R-39
                 self.assertEqual(event.attempts, 1)
+                words = f"disconnected: closed by the peer, code 1008, {HELD}; the next attempt is in "
+                self.assertEqual(str(event), f"{words}{event.next_retry:.1f} s")
+
+    def test_refusal_is_heard(self) -> None:
+        """A program that set up no logging, and has no callback, hears of a refusal all the same."""
+        with self.provider(on_event=None):
+            self.await_slot("greeter")
+            with self.assertLogs("mcp_provider", "WARNING") as logs, self.provider():
+                self.await_event("connected")
+                self.await_event("disconnected")
+        self.assertIn(f"greeter: disconnected: closed by the peer, code 1008, {HELD}", logs.output[0])
 
     def test_restart(self) -> None:
         with self.provider(aggregate=True) as p:
