@@ -174,7 +174,7 @@ func (b *Broker) assemble(listener net.Listener) *running {
 			IdleTimeout: c.SessionIdleTimeoutMs.Duration(),
 			Relays:      relays,
 			NextSession: nextSession,
-			Trace:       wire.FreshTraceparent,
+			Trace:       rt.FreshTraceparent,
 		}),
 		sse: sse.New(sys, reg, sse.Config{
 			Origins: c.AllowedOrigins, Limit: limit,
@@ -183,20 +183,20 @@ func (b *Broker) assemble(listener net.Listener) *running {
 			MaxPending:  c.MaxPendingPerSession,
 			Relays:      relays,
 			NextSession: nextSession,
-			Trace:       wire.FreshTraceparent,
+			Trace:       rt.FreshTraceparent,
 		}),
 		wsclients: wsclient.New(sys, reg, wsclient.Config{
 			Limit: limit, KeepAlive: c.KeepAliveIntervalMs.Duration(),
 			MaxPending:  c.MaxPendingPerSession,
 			Relays:      relays,
 			NextSession: nextSession,
-			Trace:       wire.FreshTraceparent,
+			Trace:       rt.FreshTraceparent,
 		}),
 		stdio: stdio.New(sys, reg, stdio.Config{
 			Limit: limit, Relays: relays,
 			MaxPending:  c.MaxPendingPerSession,
 			NextSession: nextSession,
-			Trace:       wire.FreshTraceparent,
+			Trace:       rt.FreshTraceparent,
 		}),
 	}
 	run.children = children.New(sys)

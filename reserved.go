@@ -25,7 +25,7 @@ func (b *Broker) serveAll(run *running) {
 	}
 	run.aggregate = aggregate.Start(run.sys, run.registry, aggregate.Config{
 		Version: b.version, Resources: b.config.AggregateResources,
-		MaxSessions: b.config.MaxSessionsPerSlot, NextSession: run.nextSession, Trace: wire.FreshTraceparent,
+		MaxSessions: b.config.MaxSessionsPerSlot, NextSession: run.nextSession, Trace: rt.FreshTraceparent,
 	})
 	run.hold(wire.SlotAggregate, run.aggregate)
 }

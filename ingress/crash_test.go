@@ -95,12 +95,10 @@ func TestSlotPanicOnClaim(t *testing.T) {
 	var f bomb
 	b := brokertest.Start(t, brokertest.Options{Configure: []mcpbroker.Option{f.option()}})
 	brokertest.NewClient(t, b.MCPURL("s")).Initialize()
-	passed := false // the registry takes the claim first, then the slot
+	var claims atomic.Int32 // the registry takes the claim first, then the slot
 	f.arm(func(m any) bool {
 		_, ok := m.(*msg.ClaimSlot)
-		first := ok && !passed
-		passed = passed || ok
-		return ok && !first
+		return ok && claims.Add(1) == 2
 	})
 	if code, reason := brokertest.Dial(t, b.ProviderURL("s"), nil).Closed(); code != 1008 || reason != `Slot "s" failed while deciding about this provider; connect again` {
 		t.Errorf("closed %d %q", code, reason)

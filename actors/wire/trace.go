@@ -1,10 +1,6 @@
 package wire
 
-import (
-	"encoding/binary"
-	"encoding/hex"
-	"math/rand/v2"
-)
+import "encoding/hex"
 
 // traceparentLen is the length of a version 00 W3C traceparent.
 const traceparentLen = 55
@@ -17,16 +13,6 @@ func ValidTraceparent(b []byte) bool {
 	}
 	return lowerHex(b[3:35]) && lowerHex(b[36:52]) && lowerHex(b[53:]) &&
 		!allZero(b[3:35]) && !allZero(b[36:52])
-}
-
-// FreshTraceparent makes a traceparent for a request that brought none. Its ids need
-// to be distinct, not secret.
-func FreshTraceparent() string {
-	var random [24]byte
-	for at := 0; at < len(random); at += 8 {
-		binary.LittleEndian.PutUint64(random[at:], rand.Uint64())
-	}
-	return Traceparent(random)
 }
 
 // Traceparent builds a sampled traceparent out of 24 random bytes.

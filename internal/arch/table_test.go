@@ -121,7 +121,7 @@ var shells = map[string][]string{
 
 	"reserved/introspection": {"actor.go", "gather.go"},
 	"reserved/aggregate":     {"actor.go", "memberref.go"},
-	"actors/upstreams":       {"actor.go", "set.go", "isolation.go"},
+	"actors/upstreams":       {"actor.go", "set.go", "instances.go", "isolation.go", "isolation_room.go"},
 }
 
 // coreFiles are pure files of packages that are not.

@@ -31,7 +31,7 @@ const (
 // for it.
 func Start(sys *rt.System, registry msg.Ref, cfg Config) *rt.Ref {
 	if cfg.Trace == nil {
-		cfg.Trace = wire.FreshTraceparent
+		cfg.Trace = rt.FreshTraceparent
 	}
 	a := &Actor{sys: sys, registry: registry}
 	a.state = NewState(cfg, registry, func(session uint64) msg.Ref { return &memberRef{self: a.self, session: session} })
