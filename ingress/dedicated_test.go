@@ -147,9 +147,11 @@ func TestFirstFrames(t *testing.T) {
 		{"jsonrpc and envelope", `{"jsonrpc":"2.0","provider":"x","payload":{},"method":"notifications/y"}`, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := brokertest.Start(t, brokertest.Options{})
+			b := brokertest.Start(t, brokertest.Options{Plain: true})
 			p := b.Dedicated(t, "s")
 			p.Send(c.frame)
+			p.Send(`{"jsonrpc":"2.0","id":"sync","method":"ping"}`)
+			equal(t, "ping", p.Receive(), `{"jsonrpc":"2.0","id":"sync","result":{}}`) // the frame before it is done with
 			cl := brokertest.NewClient(t, b.MCPURL("s"))
 			cl.Handshake(p)
 			if got := b.Connected(t, "s").Aggregate; got != c.aggregate {
