@@ -86,10 +86,16 @@ func (b *Broker) identify(run *running) introspection.Identity {
 	return introspection.Identity{
 		Name: c.BrokerName, Version: b.version, StartedAt: run.since,
 		Host: c.Host, Port: run.port(), TLS: c.Scheme() == "https",
-		Paths: introspection.Paths{
-			Provider: c.Paths.Provider, Providers: c.Paths.Providers, Client: c.Paths.Client,
-			MCP: c.Paths.MCP, SSE: c.Paths.SSE, Messages: c.Paths.Messages,
-		},
+		Paths: b.paths(),
+	}
+}
+
+// paths are those in effect for a slot; the packages that speak of them have the
+// same type each, for none of them imports another.
+func (b *Broker) paths() introspection.Paths {
+	p := b.config.Paths
+	return introspection.Paths{
+		Provider: p.Provider, Providers: p.Providers, Client: p.Client, MCP: p.MCP, SSE: p.SSE, Messages: p.Messages,
 	}
 }
 
@@ -105,10 +111,7 @@ func (b *Broker) guideConfig(run *running) guide.Config {
 	c := b.config
 	return guide.Config{
 		Name: c.BrokerName, Version: b.version, Scheme: c.Scheme(), Authority: b.authority(run),
-		Paths: guide.Paths{
-			Provider: c.Paths.Provider, Providers: c.Paths.Providers, Client: c.Paths.Client,
-			MCP: c.Paths.MCP, SSE: c.Paths.SSE, Messages: c.Paths.Messages,
-		},
+		Paths: guide.Paths(b.paths()),
 	}
 }
 
@@ -142,10 +145,7 @@ func (b *Broker) facts(ctx context.Context, run *running, slots []msg.SlotInfo) 
 		Broker: diagnosis.Broker{
 			Name: c.BrokerName, Version: b.version, StartedAt: run.since,
 			Host: c.Host, Port: run.port(), Authority: b.authority(run), TLS: c.Scheme() == "https",
-			Paths: diagnosis.Paths{
-				Provider: c.Paths.Provider, Providers: c.Paths.Providers, Client: c.Paths.Client,
-				MCP: c.Paths.MCP, SSE: c.Paths.SSE, Messages: c.Paths.Messages,
-			},
+			Paths:     diagnosis.Paths(b.paths()),
 			BoundWide: c.BoundWide(),
 		},
 		Aggregate:   run.members(ctx),
