@@ -18,7 +18,8 @@ type Actor struct {
 	gone  func()
 }
 
-// NewActor returns the actor of a session; gone is called once it has ended.
+// NewActor returns the actor of a session; gone is called, once, when it has ended
+// and what was in flight is answered.
 func NewActor(sys *rt.System, registry msg.Ref, cfg Config, gone func()) *Actor {
 	return &Actor{sys: sys, state: New(cfg, registry), gone: gone}
 }
@@ -49,7 +50,7 @@ func (a *Actor) Receive(c rt.Context) {
 		if !a.state.ended {
 			a.step(c, &msg.CloseSession{})
 		}
-		a.gone()
+		a.forget()
 	case *rt.Stopped, *rt.Restarting:
 	default:
 		if a.state.ended {
@@ -85,11 +86,20 @@ func (a *Actor) perform(c rt.Context, effects []Effect) {
 			e.Stream.End()
 		case e.Idle > 0:
 			a.timer.Arm(a.sys, c.Self(), e.Idle, &msg.IdleDue{Since: e.IdleSince})
+		case e.Gone:
+			a.forget()
 		case e.Done != nil:
 			close(e.Done)
 		case e.Stop:
 			c.Stop(c.Self())
 		}
+	}
+}
+
+func (a *Actor) forget() {
+	if a.gone != nil {
+		a.gone()
+		a.gone = nil
 	}
 }
 

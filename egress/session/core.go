@@ -75,6 +75,7 @@ type Effect struct {
 	Idle      time.Duration // post IdleDue{IdleSince} after this long
 	IdleSince time.Time
 
+	Gone bool            // the transport forgets the session
 	Done chan<- struct{} // close
 	Stop bool
 }
@@ -419,6 +420,8 @@ func (s *State) end(done chan<- struct{}) {
 		s.effects = append(s.effects, Effect{Stream: s.stream})
 		s.stream = nil
 	}
+	// First: a session its slot does not count any more is given no more messages.
+	s.effects = append(s.effects, Effect{Gone: true})
 	switch leave := (&msg.LeaveSlot{Slot: s.cfg.Slot, Session: s.cfg.Number}); {
 	case s.slot != nil:
 		s.tell(s.slot, leave)

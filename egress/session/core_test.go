@@ -113,6 +113,9 @@ func text(e *Effect) string {
 	case e.Done != nil:
 		return "done"
 	}
+	if e.Gone {
+		return "gone"
+	}
 	return "stop"
 }
 
@@ -226,7 +229,7 @@ func TestStreams(t *testing.T) {
 	m.expect("kept", notify("e5"))
 	m.expect("resume", &msg.StreamOpened{Stream: first, Resume: true, LastEvent: 2}, "slot <- stream open=true", "first: 3 e3", "first: 4 e4", "first: 5 e5")
 	m.expect("resume from the future", &msg.StreamOpened{Stream: second, Resume: true, LastEvent: 99}, "first: end", "slot <- stream open=true")
-	m.expect("close", &msg.CloseSession{}, "second: end", "slot <- leave s #7", "stop")
+	m.expect("close", &msg.CloseSession{}, "second: end", "gone", "slot <- leave s #7", "stop")
 }
 
 // A transport that cannot resume keeps nothing, and its events have no ids.
@@ -318,15 +321,15 @@ func TestEnd(t *testing.T) {
 	m := joined(t, Config{})
 	m.step(m.frame(&sink{"a"}, ask))
 	done := make(chan struct{})
-	m.expect("close", &msg.CloseSession{Done: done}, "a: closed", "slot <- leave s #7", "done", "stop")
+	m.expect("close", &msg.CloseSession{Done: done}, "a: closed", "gone", "slot <- leave s #7", "done", "stop")
 
 	m = newMachine(t, Config{}) // not joined yet: the leave follows the join
 	m.step(started{})
 	m.step(m.frame(&sink{"a"}, ask))
-	m.expect("close", &msg.CloseSession{}, "a: closed", "registry <- leave s #7", "stop")
+	m.expect("close", &msg.CloseSession{}, "a: closed", "gone", "registry <- leave s #7", "stop")
 
 	m = joined(t, Config{})
-	m.expect("made room", &msg.EndSession{Why: "maxSessionsPerSlot"}, "slot <- leave s #7", "stop")
+	m.expect("made room", &msg.EndSession{Why: "maxSessionsPerSlot"}, "gone", "slot <- leave s #7", "stop")
 }
 
 // F-32: an unused session ends with its idle time; use, a stream and a call put
@@ -351,7 +354,7 @@ func TestIdle(t *testing.T) {
 	m.expect("a stream", due, "idle in 1m0s")
 	m.step(&msg.StreamGone{Stream: get})
 	m.now = epoch.Add(21 * idle)
-	m.expect("unused", due, "slot <- leave s #7", "stop")
+	m.expect("unused", due, "gone", "slot <- leave s #7", "stop")
 
 	m = newMachine(t, Config{})
 	m.expect("no idle time", started{}, "registry <- join s #7")
@@ -385,5 +388,5 @@ func TestBatches(t *testing.T) {
 	}
 	b = batch(m, "["+ask+`,{"id":2,"method":"m"}]`)
 	m.step(b)
-	m.expect("close", &msg.CloseSession{}, "b: closed", "slot <- leave s #7", "stop")
+	m.expect("close", &msg.CloseSession{}, "b: closed", "gone", "slot <- leave s #7", "stop")
 }

@@ -213,7 +213,8 @@ func TestServerRequest(t *testing.T) {
 
 // F-29: messages of several lines become one.
 func TestOneLine(t *testing.T) {
-	_, p, h := served(t)
+	b, p, h := served(t)
+	b.Sessions(t, "s", 1)
 	p.Send("{\r\n \"jsonrpc\": \"2.0\",\n \"method\": \"notifications/x\"\n}")
 	h.expect(`{   "jsonrpc": "2.0",  "method": "notifications/x" }`)
 }
