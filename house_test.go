@@ -27,7 +27,7 @@ type house struct {
 }
 
 // patience bounds every wait for a process. Only a failing test uses it up.
-const patience = 15 * time.Second
+const patience = 30 * time.Second
 
 // newHouse starts a broker from the text of a broker.toml, which may begin with
 // keys of the whole broker.

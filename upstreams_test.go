@@ -361,7 +361,7 @@ func TestStopEndsChildren(t *testing.T) {
 	for i := range n {
 		h.verdict(fmt.Sprint("u", i), msg.Live)
 	}
-	for range 20 {
+	for range 50 {
 		h.client("u0").Listen()
 		h.DialSSE(t, "u1")
 	}

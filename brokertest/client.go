@@ -133,7 +133,7 @@ func (c *Client) Listen() *Stream {
 
 // Next returns the next block of the stream, without its blank line: an event or
 // a comment. It is empty at the end of the stream, and when nothing came within
-// 10 s.
+// 30 s.
 func (s *Stream) Next() string {
 	late := time.AfterFunc(patience, s.cancel)
 	defer late.Stop()

@@ -66,7 +66,7 @@ func (l *Log) Lines(parts ...string) []string {
 }
 
 // Wait returns the first line that contains every one of parts, waiting for it up
-// to 10 s.
+// to 30 s.
 func (l *Log) Wait(t testing.TB, parts ...string) string {
 	t.Helper()
 	return l.WaitN(t, 1, parts...)[0]
@@ -75,7 +75,7 @@ func (l *Log) Wait(t testing.TB, parts ...string) string {
 // WaitN waits for n lines that contain every one of parts, and returns them.
 func (l *Log) WaitN(t testing.TB, n int, parts ...string) []string {
 	t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(patience)
 	for {
 		l.mu.Lock()
 		changed := l.changed
@@ -86,7 +86,7 @@ func (l *Log) WaitN(t testing.TB, n int, parts ...string) []string {
 		select {
 		case <-changed:
 		case <-deadline:
-			t.Fatalf("fewer than %d log lines with %q within 10 s", n, parts)
+			t.Fatalf("fewer than %d log lines with %q within %s", n, parts, patience)
 		}
 	}
 }

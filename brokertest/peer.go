@@ -23,7 +23,7 @@ type Socket struct {
 }
 
 // patience is how long a peer waits for what a test expects.
-const patience = 10 * time.Second
+const patience = 30 * time.Second
 
 // Dial connects to a WebSocket URL of the broker.
 func Dial(t testing.TB, url string, header http.Header) *Socket {

@@ -7,7 +7,7 @@ import (
 	"mcpbroker/actors/msg"
 )
 
-// WaitSlot asks for a slot until it is as wanted, up to 10 s, and returns it.
+// WaitSlot asks for a slot until it is as wanted, up to 30 s, and returns it.
 // A slot nobody has referred to is the zero value.
 func (b *Broker) WaitSlot(t testing.TB, name string, wanted func(msg.SlotInfo) bool) msg.SlotInfo {
 	t.Helper()

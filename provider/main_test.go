@@ -18,7 +18,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience bounds every wait of a test that is expected to succeed.
-const patience = 10 * time.Second
+const patience = 30 * time.Second
 
 // broker is a raw WebSocket endpoint: it accepts every upgrade and hands the
 // connections to the test.

@@ -122,11 +122,11 @@ func TestWatchRealBroker(t *testing.T) {
 	go func() { ended <- bench.do("watch", "--url", b.URL()) }()
 	await := func(line string) {
 		t.Helper()
-		patience := time.After(10 * time.Second)
+		late := time.After(30 * time.Second)
 		for !strings.Contains(bench.out.String(), "  "+line+"\n") {
 			select {
 			case <-bench.out.changed:
-			case <-patience:
+			case <-late:
 				t.Fatalf("no line %q; standard output\n%s", line, bench.out)
 			}
 		}
