@@ -217,12 +217,13 @@ func TestSlowProvider(t *testing.T) {
 	}
 	note := `{"jsonrpc":"2.0","method":"n","params":["` + string(big) + `"]}`
 	const most = 64
-	for range most {
+	for n := 0; n < most && len(b.Log.Lines("reads too slowly")) == 0; n++ {
 		if a := c.Post(note); a.Status != 202 {
 			t.Fatalf("notification: %d %s", a.Status, a.Body)
 		}
 	}
 	equal(t, "another slot", call(d, q, `{"jsonrpc":"2.0","id":1,"method":"m"}`), `{"jsonrpc":"2.0","id":1,"result":{}}`)
+	b.Log.Wait(t, `[broker] provider socket for slot "s" was closed: it reads too slowly`)
 	code, reason, messages := p.Closed()
 	if code != 1013 || reason != "The provider reads too slowly" || messages >= most || messages < 10 {
 		t.Errorf("closed %d %q after %d messages", code, reason, messages)
@@ -230,4 +231,26 @@ func TestSlowProvider(t *testing.T) {
 	b.Empty(t, "s")
 	b.WaitSlot(t, "s", func(i msg.SlotInfo) bool { return i.PendingCount == 0 })
 	b.Dedicated(t, "s")
+}
+
+// A provider that takes nothing for 10 s, though little waits for it, is cut off,
+// and the log says why.
+func TestStuckProvider(t *testing.T) {
+	t.Parallel()
+	b := brokertest.Start(t, brokertest.Options{})
+	c := brokertest.NewClient(t, b.MCPURL("s"))
+	c.Initialize()
+	p := brokertest.DialRaw(t, b.ProviderURL("s"))
+	b.Connected(t, "s")
+	note := `{"jsonrpc":"2.0","method":"n","params":["` + strings.Repeat("x", 1<<20) + `"]}`
+	for range 12 {
+		if a := c.Post(note); a.Status != 202 {
+			t.Fatalf("notification: %d %s", a.Status, a.Body)
+		}
+	}
+	b.Log.Wait(t, `[broker] provider socket for slot "s" took nothing that was sent to it for 10s; it was terminated`)
+	if code, _, messages := p.Closed(); code != 1006 || messages >= 12 {
+		t.Errorf("closed %d after %d messages", code, messages)
+	}
+	b.Empty(t, "s")
 }

@@ -1,6 +1,10 @@
 package msg
 
-import "mcpbroker/actors/wire"
+import (
+	"time"
+
+	"mcpbroker/actors/wire"
+)
 
 // SocketFrame is one message a provider socket's reader took off the wire,
 // scanned. Exactly one reader posts them, in order.
@@ -32,8 +36,14 @@ type Ponged struct {
 	Sweep uint64
 }
 
-// CloseSocket asks a socket to say goodbye with this code: the broker stops, or
-// the peer reads too slowly.
+// PeerTooSlow: what waits for the peer has reached its bound or, where Stuck is set,
+// the peer has taken nothing for that long.
+type PeerTooSlow struct {
+	control
+	Stuck time.Duration
+}
+
+// CloseSocket asks a socket to say goodbye with this code: the broker stops.
 type CloseSocket struct {
 	control
 	Code   int

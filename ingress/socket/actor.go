@@ -2,6 +2,8 @@ package socket
 
 import (
 	"context"
+	"errors"
+	"os"
 	"time"
 
 	"mcpbroker/actors/mcp"
@@ -56,10 +58,13 @@ func newActor(sys *rt.System, conn *wsconn.Conn, core core, l *link, envelope bo
 	a := &Actor{sys: sys, conn: conn, core: core, link: l, envelope: envelope, ended: make(chan struct{}), settled: make(chan struct{})}
 	a.outbox = rt.NewOutbox(rt.OutboxConfig{
 		Limit: OutboxBytes, Run: sys.Go, Write: a.write,
-		Overrun: func() {
-			a.self.Send(&msg.CloseSocket{Code: wire.CloseTryLater, Reason: "The provider reads too slowly"})
+		Overrun: func() { a.self.Send(&msg.PeerTooSlow{}) },
+		Failed: func(err error) {
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				a.self.Send(&msg.PeerTooSlow{Stuck: wsconn.WriteTimeout})
+			}
+			conn.Terminate()
 		},
-		Failed: func(error) { conn.Terminate() },
 	})
 	return a
 }

@@ -130,6 +130,20 @@ func (l *link) ponged(m *msg.Ponged) {
 	}
 }
 
+// tooSlow ends a socket whose peer does not read. One that takes nothing at all
+// cannot be told why.
+func (l *link) tooSlow(m *msg.PeerTooSlow, slots string) {
+	switch {
+	case l.closing:
+	case m.Stuck > 0:
+		l.log(slog.LevelWarn, "[broker] provider socket for %s took nothing that was sent to it for %s; it was terminated", slots, m.Stuck)
+		l.terminate()
+	default:
+		l.log(slog.LevelWarn, "[broker] provider socket for %s was closed: it reads too slowly", slots)
+		l.close(wire.CloseTryLater, "The provider reads too slowly")
+	}
+}
+
 // report answers a slot that has to decide about a newcomer.
 func (l *link) report(now time.Time, slot msg.Ref, m *msg.LivenessAsked) {
 	r := &msg.LivenessReport{Gen: m.Gen, Open: !l.closing}

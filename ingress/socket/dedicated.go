@@ -43,9 +43,12 @@ func (d *dedicated) Step(now time.Time, message any) []Effect {
 	case *msg.EvictHolder:
 		d.evicted(m)
 	case *msg.HeartbeatDue:
-		d.heartbeat(now, m, `slot "`+d.slot+`"`)
+		d.heartbeat(now, m, d.describe())
 	case *msg.Ponged:
 		d.ponged(m)
+	case *msg.PeerTooSlow:
+		d.tooSlow(m, d.describe())
+		d.release()
 	case *msg.CloseSocket:
 		// Who waits for this provider is told now, not when it has said goodbye.
 		d.close(m.Code, m.Reason)
@@ -59,6 +62,8 @@ func (d *dedicated) Step(now time.Time, message any) []Effect {
 	}
 	return d.effects
 }
+
+func (d *dedicated) describe() string { return `slot "` + d.slot + `"` }
 
 func (d *dedicated) frame(m *msg.SocketFrame) {
 	switch {

@@ -65,6 +65,9 @@ func (x *multiplexed) Step(now time.Time, message any) []Effect {
 		x.heartbeat(now, m, x.describe())
 	case *msg.Ponged:
 		x.ponged(m)
+	case *msg.PeerTooSlow:
+		x.tooSlow(m, x.describe())
+		x.release()
 	case *msg.CloseSocket:
 		// Who waits for this provider is told now, not when it has said goodbye.
 		x.close(m.Code, m.Reason)

@@ -26,8 +26,8 @@ var update = flag.Bool("update", false, "rewrite the scripts in testdata to what
 //
 // From the peer: frame {...} or frame "text or \xff", pong sweep=1. From slots:
 // grant s gen=1, refuse s, ask s gen=1, evict s gen=1 failed. Besides: tick 30s
-// (the timer is delivered when due), heartbeat sweep=1, close 1001 text, closed,
-// closed fault=..., release.
+// (the timer is delivered when due), heartbeat sweep=1, close 1001 text, slow,
+// slow stuck=10s, closed, closed fault=..., release.
 func TestScripts(t *testing.T) {
 	script.Run(t, "testdata/*.txt", *update, func() script.Interpreter { return (&machine{now: time.Unix(1_000_000, 0)}).run })
 }
@@ -196,6 +196,11 @@ func (m *machine) message(t *testing.T, c script.Command) any {
 	case "close":
 		code, _ := strconv.Atoi(c.Arg(0))
 		return &msg.CloseSocket{Code: code, Reason: strings.Join(c.Args[1:], " ")}
+	case "slow":
+		if text, ok := c.Opts["stuck"]; ok {
+			return &msg.PeerTooSlow{Stuck: script.ParseDuration(t, text)}
+		}
+		return &msg.PeerTooSlow{}
 	case "closed":
 		if text, ok := c.Opts["fault"]; ok {
 			return &msg.SocketClosed{Fault: errors.New(text)}
