@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"mcpbroker"
 	"mcpbroker/actors/msg"
 	"mcpbroker/brokertest"
 )
@@ -136,7 +137,9 @@ func stacks() string {
 // other slots.
 func TestNotificationFlood(t *testing.T) {
 	const flood = 50_000
-	b := brokertest.Start(t, brokertest.Options{})
+	b := brokertest.Start(t, brokertest.Options{Configure: []mcpbroker.Option{
+		mcpbroker.WithProviderHeartbeatInterval(0), // the peer answers no ping
+	}})
 	p, q := brokertest.DialRaw(t, b.ProviderURL("s")), b.Dedicated(t, "other")
 	b.Connected(t, "s")
 	slow, active, other := brokertest.NewClient(t, b.MCPURL("s")), brokertest.NewClient(t, b.MCPURL("s")), brokertest.NewClient(t, b.MCPURL("other"))
@@ -201,7 +204,9 @@ func heap() int64 {
 // Bar 2: a provider that stops reading is closed with 1013 once its outbox is
 // full, after what fits; other slots do not notice.
 func TestSlowProvider(t *testing.T) {
-	b := brokertest.Start(t, brokertest.Options{})
+	b := brokertest.Start(t, brokertest.Options{Configure: []mcpbroker.Option{
+		mcpbroker.WithProviderHeartbeatInterval(0), // the peer answers no ping
+	}})
 	q := b.Dedicated(t, "other")
 	d := brokertest.NewClient(t, b.MCPURL("other"))
 	d.Handshake(q)
@@ -237,7 +242,9 @@ func TestSlowProvider(t *testing.T) {
 // and the log says why.
 func TestStuckProvider(t *testing.T) {
 	t.Parallel()
-	b := brokertest.Start(t, brokertest.Options{})
+	b := brokertest.Start(t, brokertest.Options{Configure: []mcpbroker.Option{
+		mcpbroker.WithProviderHeartbeatInterval(0), // the peer answers no ping
+	}})
 	c := brokertest.NewClient(t, b.MCPURL("s"))
 	c.Initialize()
 	p := brokertest.DialRaw(t, b.ProviderURL("s"))

@@ -217,7 +217,7 @@ func TestCatalogProperties(t *testing.T) {
 		}
 		for _, name := range names {
 			to, ok := index[name]
-			if !ok || !published[to.member.slot+" "+string(to.original)] {
+			if !ok || !published[to.slot+" "+string(to.original)] {
 				r.Fatalf("%q leads to %+v", name, to)
 			}
 			if units(name) > maxName || !utf8.ValidString(name) {
@@ -313,22 +313,26 @@ func BenchmarkCall(b *testing.B) {
 func TestLargeCatalogIsFast(t *testing.T) {
 	h := newHouse(t, Config{})
 	fill(h)
-	start := time.Now()
-	first, err := h.ask("")
-	if took := time.Since(start); err != nil || took > time.Second {
-		t.Errorf("the first list took %s, %v", took, err)
-	}
-	var later []byte
-	fastest := time.Hour
-	for range 5 { // others may use the machine, too
-		start = time.Now()
-		if later, err = h.ask(""); err != nil {
-			t.Fatal(err)
+	fastest := func(before func()) (list []byte, took time.Duration) {
+		took = time.Hour
+		for range 5 { // others may use the machine, too
+			before()
+			start := time.Now()
+			var err error
+			if list, err = h.ask(""); err != nil {
+				t.Fatal(err)
+			}
+			took = min(took, time.Since(start))
 		}
-		fastest = min(fastest, time.Since(start))
+		return list, took
 	}
-	if fastest > 200*time.Millisecond {
-		t.Errorf("a later list took %s", fastest)
+	first, took := fastest(func() { h.state.catalogs[tools] = nil })
+	if took > time.Second {
+		t.Errorf("the first list took %s", took)
+	}
+	later, took := fastest(func() {})
+	if took > 200*time.Millisecond {
+		t.Errorf("a later list took %s", took)
 	}
 	if string(first) != string(later) {
 		t.Error("two lists of one catalog differ")
