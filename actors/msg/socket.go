@@ -17,11 +17,14 @@ type SocketFrame struct {
 	Credit   Credit
 }
 
-// SocketClosed: the reader ended. Fault names a protocol fault; it is nil for an
-// ordinary close or a lost connection.
+// SocketClosed: the reader ended, How says in words by what. Fault names a protocol
+// fault; it is nil for an ordinary close or a lost connection. TooBig is the limit
+// in bytes that a message of the peer passed.
 type SocketClosed struct {
 	control
-	Fault error
+	Fault  error
+	How    string
+	TooBig int
 }
 
 // HeartbeatDue is the socket's own timer.

@@ -91,6 +91,11 @@ func Disconnected(slot string) *Error {
 	return gone(`Provider "%s" disconnected`, slot)
 }
 
+// DisconnectedTooBig: the same, because of a message the broker does not take.
+func DisconnectedTooBig(slot string, limit int) *Error {
+	return gone(`Provider "%s" disconnected: it sent a message larger than the limit of %d bytes (maxMessageBytes)`, slot, limit)
+}
+
 // NoAnswer: the request's deadline passed.
 func NoAnswer(slot string, after time.Duration) *Error {
 	return errorf(CodeUnavailable, `Provider "%s" did not respond within %dms. Raise providerRequestTimeoutMs for slow tools, or call broker_diagnose on the _broker slot to see what the provider is doing.`,

@@ -32,6 +32,7 @@ func texts() []struct {
 	return []row{
 		{"NotConnected", NotConnected(slot)},
 		{"Disconnected", Disconnected(slot)},
+		{"DisconnectedTooBig", DisconnectedTooBig(slot, 4194304)},
 		{"NoAnswer", NoAnswer(slot, 60*time.Second)},
 		{"NoAnswerCap", NoAnswerCap(slot, 10*time.Minute, 10)},
 		{"SessionClosed", SessionClosed()},

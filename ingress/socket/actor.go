@@ -193,7 +193,7 @@ func (a *Actor) read() {
 	for {
 		data, err := a.conn.Read()
 		if err != nil {
-			a.self.Send(&msg.SocketClosed{Fault: wsconn.Fault(err)})
+			a.self.Send(closed(err))
 			return
 		}
 		if !credits.Take(a.ended) {
@@ -201,6 +201,15 @@ func (a *Actor) read() {
 		}
 		a.self.Send(a.scan(data, credits))
 	}
+}
+
+func closed(err error) *msg.SocketClosed {
+	m := &msg.SocketClosed{Fault: wsconn.Fault(err), How: wsconn.Ending(err)}
+	var tooBig *wsconn.TooBigError
+	if errors.As(err, &tooBig) {
+		m.TooBig = tooBig.Limit
+	}
+	return m
 }
 
 func (a *Actor) scan(data []byte, credit msg.Credit) *msg.SocketFrame {

@@ -58,6 +58,9 @@ type link struct {
 	sweep     uint64
 	waitSince time.Time // a ping is unanswered since then; zero is none
 
+	since  time.Time // of the first slot it held; zero is none yet
+	tooBig int       // the limit that a message of the peer passed
+
 	effects []Effect
 }
 
@@ -128,6 +131,30 @@ func (l *link) ponged(m *msg.Ponged) {
 	if m.Sweep == l.sweep {
 		l.waitSince = time.Time{}
 	}
+}
+
+// holds remembers when the socket got its first slot.
+func (l *link) holds(now time.Time) {
+	if l.since.IsZero() {
+		l.since = now
+	}
+}
+
+func (l *link) lasted(now time.Time) time.Duration {
+	lasted := now.Sub(l.since)
+	if lasted > time.Minute {
+		return lasted.Round(time.Second)
+	}
+	return lasted.Round(time.Millisecond)
+}
+
+// gone tells a slot that this socket has ended.
+func (l *link) gone(slot string, gen uint64) *msg.ProviderGone {
+	m := &msg.ProviderGone{Gen: gen}
+	if l.tooBig > 0 {
+		m.Why = wire.DisconnectedTooBig(slot, l.tooBig)
+	}
+	return m
 }
 
 // tooSlow ends a socket whose peer does not read. One that takes nothing at all

@@ -33,7 +33,7 @@ func (d *dedicated) Step(now time.Time, message any) []Effect {
 	case *msg.SocketFrame:
 		d.frame(m)
 	case *msg.ClaimGranted:
-		d.granted(m)
+		d.granted(now, m)
 	case *msg.ClaimRefused:
 		d.refused(m)
 	case *msg.LivenessAsked:
@@ -54,9 +54,7 @@ func (d *dedicated) Step(now time.Time, message any) []Effect {
 		d.close(m.Code, m.Reason)
 		d.release()
 	case *msg.SocketClosed:
-		if m.Fault != nil {
-			d.log(slog.LevelError, `[broker] provider "%s" socket error: %v`, d.slot, m.Fault)
-		}
+		d.ended(now, m)
 	case released:
 		d.release()
 	}
@@ -109,12 +107,25 @@ func (d *dedicated) mismatch(f *wire.Frame) {
 	d.close(wire.ClosePolicy, wire.EnvelopeReason(d.path, d.cfg.Providers))
 }
 
-func (d *dedicated) granted(m *msg.ClaimGranted) {
+// ended writes the one line that each provider leaves behind, unless one says
+// already why the broker closes the socket.
+func (d *dedicated) ended(now time.Time, m *msg.SocketClosed) {
+	d.tooBig = m.TooBig
+	switch {
+	case m.Fault != nil:
+		d.log(slog.LevelError, `[broker] provider "%s" socket error: %v`, d.slot, m.Fault)
+	case d.ref != nil && !d.closing:
+		d.log(slog.LevelInfo, `[broker] provider "%s" disconnected after %s: %s`, d.slot, d.lasted(now), m.How)
+	}
+}
+
+func (d *dedicated) granted(now time.Time, m *msg.ClaimGranted) {
 	if d.closing {
 		d.tell(m.Ref, &msg.ProviderGone{Gen: m.Gen})
 		return
 	}
 	d.ref, d.gen = m.Ref, m.Gen
+	d.holds(now)
 	early := d.early
 	d.early = nil
 	for _, e := range early {
@@ -145,7 +156,7 @@ func (d *dedicated) evicted(m *msg.EvictHolder) {
 
 func (d *dedicated) release() {
 	if d.ref != nil {
-		d.tell(d.ref, &msg.ProviderGone{Gen: d.gen})
+		d.tell(d.ref, d.gone(d.slot, d.gen))
 		d.ref = nil
 	}
 	for _, e := range d.early {

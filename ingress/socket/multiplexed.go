@@ -52,7 +52,7 @@ func (x *multiplexed) Step(now time.Time, message any) []Effect {
 	case *msg.SocketFrame:
 		x.frame(m)
 	case *msg.ClaimGranted:
-		x.granted(m)
+		x.granted(now, m)
 	case *msg.ClaimRefused:
 		x.refused(m)
 	case *msg.LivenessAsked:
@@ -73,13 +73,24 @@ func (x *multiplexed) Step(now time.Time, message any) []Effect {
 		x.close(m.Code, m.Reason)
 		x.release()
 	case *msg.SocketClosed:
-		if m.Fault != nil {
-			x.fault(m.Fault)
-		}
+		x.ended(now, m)
 	case released:
 		x.release()
 	}
 	return x.effects
+}
+
+// ended writes the one line that each socket with providers leaves behind, unless
+// one says already why the broker closes it.
+func (x *multiplexed) ended(now time.Time, m *msg.SocketClosed) {
+	x.tooBig = m.TooBig
+	held := x.held()
+	switch {
+	case m.Fault != nil:
+		x.fault(m.Fault)
+	case len(held) > 0 && !x.closing:
+		x.log(slog.LevelInfo, "[broker] multiplex provider socket disconnected after %s: %s. Slots carried by this socket: %s", x.lasted(now), m.How, strings.Join(held, ", "))
+	}
 }
 
 func (x *multiplexed) fault(cause error) {
@@ -162,13 +173,14 @@ func (x *multiplexed) route(s *seat, m *msg.SocketFrame) {
 	x.tell(s.ref, &msg.ProviderFrame{Gen: s.gen, Frame: m.Envelope.Payload, Credit: m.Credit})
 }
 
-func (x *multiplexed) granted(m *msg.ClaimGranted) {
+func (x *multiplexed) granted(now time.Time, m *msg.ClaimGranted) {
 	s := x.table[m.Slot]
 	if s == nil || x.closing {
 		x.tell(m.Ref, &msg.ProviderGone{Gen: m.Gen})
 		return
 	}
 	s.ref, s.gen, s.claiming, s.refusals = m.Ref, m.Gen, false, 0
+	x.holds(now)
 	early := s.early
 	s.early = nil
 	for _, e := range early {
@@ -218,7 +230,7 @@ func (x *multiplexed) release() {
 		s := x.table[name]
 		switch {
 		case s.ref != nil:
-			x.tell(s.ref, &msg.ProviderGone{Gen: s.gen})
+			x.tell(s.ref, x.gone(name, s.gen))
 		default:
 			x.tell(x.registry, &msg.WithdrawClaim{Slot: name, Claimant: x.self})
 		}

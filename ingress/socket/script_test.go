@@ -27,7 +27,7 @@ var update = flag.Bool("update", false, "rewrite the scripts in testdata to what
 // From the peer: frame {...} or frame "text or \xff", pong sweep=1. From slots:
 // grant s gen=1, refuse s, ask s gen=1, evict s gen=1 failed. Besides: tick 30s
 // (the timer is delivered when due), heartbeat sweep=1, close 1001 text, slow,
-// slow stuck=10s, closed, closed fault=..., release.
+// slow stuck=10s, closed how, closed fault=... toobig=64, release.
 func TestScripts(t *testing.T) {
 	script.Run(t, "testdata/*.txt", *update, func() script.Interpreter { return (&machine{now: time.Unix(1_000_000, 0)}).run })
 }
@@ -159,7 +159,11 @@ func messageText(message any) string {
 	case *msg.ProviderJunk:
 		return fmt.Sprintf("junk gen=%d credit %d %s", m.Gen, m.Credit.(*credit).n, m.Head)
 	case *msg.ProviderGone:
-		return fmt.Sprintf("gone gen=%d", m.Gen)
+		text := fmt.Sprintf("gone gen=%d", m.Gen)
+		if m.Why != nil {
+			text += " why " + m.Why.Message
+		}
+		return text
 	case *msg.LivenessReport:
 		return fmt.Sprintf("report gen=%d open=%v outstanding=%v", m.Gen, m.Open, m.Outstanding)
 	}
@@ -202,10 +206,12 @@ func (m *machine) message(t *testing.T, c script.Command) any {
 		}
 		return &msg.PeerTooSlow{}
 	case "closed":
+		m := &msg.SocketClosed{How: strings.Join(c.Args, " ")}
 		if text, ok := c.Opts["fault"]; ok {
-			return &msg.SocketClosed{Fault: errors.New(text)}
+			m.Fault = errors.New(text)
 		}
-		return &msg.SocketClosed{}
+		m.TooBig, _ = strconv.Atoi(c.Opts["toobig"])
+		return m
 	case "release":
 		return released{}
 	}

@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
@@ -32,8 +33,10 @@ const (
 
 // Conn is one accepted WebSocket.
 type Conn struct {
-	ws   *websocket.Conn
-	cork *corkConn
+	ws     *websocket.Conn
+	cork   *corkConn
+	limit  int
+	tooBig atomic.Bool // a message passed the limit, and the peer is being told
 }
 
 // Accept takes a valid handshake; Open answers it. limit is the largest message in bytes; a
@@ -50,7 +53,7 @@ func Accept(w http.ResponseWriter, r *http.Request, limit int) (*Conn, error) {
 		return nil, fmt.Errorf("accept WebSocket: %w", err)
 	}
 	ws.SetReadLimit(int64(limit))
-	return &Conn{ws, h.cork}, nil
+	return &Conn{ws: ws, cork: h.cork, limit: limit}, nil
 }
 
 // Open sends the 101 answer, and behind it whatever has been written meanwhile.
@@ -70,8 +73,26 @@ func offered(r *http.Request) []string {
 	return nil
 }
 
+// TooBigError tells of a message that passed the read limit.
+type TooBigError struct{ Limit int }
+
+// Error implements error.
+func (e *TooBigError) Error() string {
+	return fmt.Sprintf("a message is larger than the limit of %d bytes (maxMessageBytes)", e.Limit)
+}
+
 // Read returns the next message, text or binary. It belongs to one goroutine.
+// The error is a *TooBigError for a message larger than the limit.
 func (c *Conn) Read() ([]byte, error) {
+	data, err := c.read()
+	if errors.Is(err, websocket.ErrMessageTooBig) {
+		c.tooBig.Store(true)
+		err = &TooBigError{c.limit}
+	}
+	return data, err
+}
+
+func (c *Conn) read() ([]byte, error) {
 	_, reader, err := c.ws.Reader(context.Background())
 	if err != nil {
 		return nil, err
@@ -107,8 +128,38 @@ func (c *Conn) Close(code int, reason string) {
 // Terminate cuts the connection: the peer sees 1006. A Close that is waiting for
 // the peer's close frame ends too; the library's own CloseNow would wait for it.
 func (c *Conn) Terminate() {
+	if c.tooBig.Load() {
+		c.linger()
+	}
 	_ = c.cork.Conn.Close()
 	_ = c.ws.CloseNow()
+}
+
+// lingerTime bounds how long a peer may go on sending what nobody reads.
+const lingerTime = time.Second
+
+// linger reads on until the peer has ended: a socket that is closed with bytes
+// unread is reset, which can cost the peer the close frame that tells it why.
+func (c *Conn) linger() {
+	if half, ok := c.cork.Conn.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+	}
+	_ = c.cork.SetReadDeadline(time.Now().Add(lingerTime))
+	_, _ = io.Copy(io.Discard, c.cork.Conn)
+}
+
+// Ending says in words how a connection ended whose Read returned err.
+func Ending(err error) string {
+	var closed websocket.CloseError
+	switch {
+	case errors.As(err, &closed) && closed.Reason != "":
+		return fmt.Sprintf("it closed the connection with %d %q", closed.Code, closed.Reason)
+	case errors.As(err, &closed):
+		return fmt.Sprintf("it closed the connection with %d", closed.Code)
+	case errors.Is(err, net.ErrClosed), errors.Is(err, context.Canceled):
+		return "the broker closed the connection"
+	}
+	return "the connection was lost"
 }
 
 // Fault returns err if it names a violation of the protocol, nil if it is an
@@ -123,9 +174,6 @@ func Fault(err error) error {
 	}
 	return err
 }
-
-// IsTooBig reports that a message passed the read limit.
-func IsTooBig(err error) bool { return errors.Is(err, websocket.ErrMessageTooBig) }
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 

@@ -88,7 +88,7 @@ func TestReadLimit(t *testing.T) {
 	c, peer := pair(t)
 	go func() { _ = peer.Write(context.Background(), websocket.MessageText, make([]byte, limit+1)) }()
 	_, err := c.Read()
-	if !wsconn.IsTooBig(err) || wsconn.Fault(err) == nil {
+	if tooBig := new(wsconn.TooBigError); !errors.As(err, &tooBig) || tooBig.Limit != limit || wsconn.Fault(err) == nil {
 		t.Errorf("read: %v", err)
 	}
 	if code := closeCode(t, peer); code != wire.CloseTooBig {

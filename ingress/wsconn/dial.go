@@ -57,7 +57,7 @@ func Dial(ctx context.Context, cfg DialConfig) (*Conn, error) {
 	switch {
 	case err == nil:
 		ws.SetReadLimit(-1)
-		return &Conn{ws, cork}, nil
+		return &Conn{ws: ws, cork: cork}, nil
 	case resp != nil && resp.StatusCode != http.StatusSwitchingProtocols:
 		return nil, &RefusedError{resp}
 	}
