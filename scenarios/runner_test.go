@@ -85,7 +85,7 @@ func TestSessionVocabulary(t *testing.T) {
 			`answer = "request"; result = { content = [{ type = "text", text = "`+id+`" }] }`,
 			`await = "held"; text = "`+id+`"; progressed = 2`)
 	}
-	lines = append(lines, `flood = "A"; count = 100; size = 9000; heard_by = ["http", "sse", "ws", "stdio"]`, `flood = "A"; count = 1`)
+	lines = append(lines, `flood = "A"; count = 40; size = 9000; heard_by = ["http", "sse", "ws", "stdio"]`, `flood = "A"; count = 1`)
 	for _, id := range all {
 		lines = append(lines, `expect_message = "`+id+`"; method = "notifications/flood"; contains = '"n":0'`, `close = "`+id+`"`)
 	}
