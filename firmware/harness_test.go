@@ -21,7 +21,7 @@ import (
 
 // patience bounds every wait for another process. Only a failing test uses it
 // up.
-const patience = 20 * time.Second
+const patience = 40 * time.Second
 
 // scratch holds what the tests build for themselves.
 var scratch string

@@ -62,7 +62,8 @@ func TestSlotHeldJitter(t *testing.T) {
 // newcomer takes its slot.
 func TestHalfOpenTakeover(t *testing.T) {
 	t.Parallel()
-	b := startHere(t, mcpbroker.WithProviderHeartbeatInterval(time.Second))
+	// Long enough for a busy machine to let the newcomer answer its own heartbeats.
+	b := startHere(t, mcpbroker.WithProviderHeartbeatInterval(4*time.Second))
 	first := startDevice(t, port(b.Host()), "--name", "pump-1")
 	first.awaitConnect(1)
 	first.signal(syscall.SIGSTOP)
@@ -79,7 +80,7 @@ func TestHalfOpenTakeover(t *testing.T) {
 // reaches nobody, and the next call is served.
 func TestDeadline(t *testing.T) {
 	t.Parallel()
-	b := startHere(t, mcpbroker.WithProviderHeartbeatInterval(0), mcpbroker.WithProviderRequestTimeout(time.Second))
+	b := startHere(t, mcpbroker.WithProviderHeartbeatInterval(0), mcpbroker.WithProviderRequestTimeout(4*time.Second))
 	device := startDevice(t, port(b.Host()), "--name", "pump-1")
 	device.awaitConnect(1)
 	s := open(t, b.MCPURL("pump-1"), "pump-1")

@@ -260,11 +260,12 @@ static int called_by_task(const mcplink_agent *a)
     return a->config.os.is_task(a->config.os.ctx) && a->inside;
 }
 
-int mcplink_agent_set_provider(mcplink_agent *a, const mcplink_provider_config *provider)
+int mcplink_agent_configure(mcplink_agent *a, const mcplink_provider_config *provider, mcplink_agent_handler handler,
+                            void *user)
 {
     int rc = MCPLINK_ERR_STATE;
 
-    if (a == NULL || provider == NULL) {
+    if (a == NULL || provider == NULL || handler == NULL) {
         return MCPLINK_ERR_ARG;
     }
     if (called_by_task(a)) {
@@ -273,6 +274,8 @@ int mcplink_agent_set_provider(mcplink_agent *a, const mcplink_provider_config *
     lock(a, MCPLINK_OS_CONTROL);
     if (!a->running) {
         take_provider(a, provider);
+        a->config.handler = handler;
+        a->config.user = user;
         rc = MCPLINK_OK;
     }
     unlock(a, MCPLINK_OS_CONTROL);

@@ -13,8 +13,8 @@ AGENT_FLAGS := -std=c99 -g -Iinclude -Iagent -Iports/posix
 AGENT_TEST_FLAGS := $(AGENT_FLAGS) -Isrc -Itest/unit -Isamples
 AGENT_WARNINGS := -Wall -Wextra -Wpedantic -Werror -Wconversion -Wshadow -Wstrict-prototypes
 AGENT_LIBRARY := $(sort $(wildcard src/*.c))
-AGENT_CORE := agent/agent.c agent/outbox.c
-AGENT_THREADS := $(AGENT_CORE) agent/os_pthread.c agent/wake_port.c ports/posix/mcplink_posix.c
+AGENT_CORE := agent/agent.c agent/outbox.c agent/target.c
+AGENT_THREADS := $(AGENT_CORE) agent/os_pthread.c agent/wake_port.c ports/posix/mcplink_posix.c ports/posix/mcplink_stream.c
 AGENT_HEADERS := $(wildcard include/mcplink/*.h src/*.h agent/*.h agent/test/*.h test/unit/*.h ports/posix/*.h samples/*.h)
 AGENT_TSAN := -O1 -fsanitize=thread -pthread
 
@@ -28,7 +28,7 @@ build/agent/warnings: $(wildcard agent/*.c agent/test/*.c) $(AGENT_HEADERS)
 	$(GCC) $(AGENT_TEST_FLAGS) $(AGENT_WARNINGS) -O2 -fsyntax-only $(wildcard agent/*.c agent/test/*.c)
 	@touch $@
 
-AGENT_BARE_SRCS := $(AGENT_CORE) agent/os_bare.c $(addprefix agent/test/, main_bare.c outbox_test.c bare_test.c) \
+AGENT_BARE_SRCS := $(AGENT_CORE) agent/os_bare.c $(addprefix agent/test/, main_bare.c outbox_test.c target_test.c bare_test.c) \
     test/unit/test.c test/unit/fake.c
 build/agent/bare: $(AGENT_BARE_SRCS) $(AGENT_LIBRARY) $(AGENT_HEADERS) build/agent/warnings
 	$(GCC) $(AGENT_TEST_FLAGS) -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -o $@ \
@@ -72,9 +72,9 @@ agent-freestanding:
 IDF_FOLDER := build/espressif/components/mcplink
 IDF_OWN := espressif/components/mcplink
 IDF_HEADERS := $(wildcard include/mcplink/*.h)
-IDF_PRIVATE := $(wildcard src/*.[ch]) agent/agent.c agent/outbox.c
-IDF_PORT := $(wildcard ports/idf/*.[ch])
-IDF_AGENT_HEADERS := agent/mcplink_agent.h agent/mcplink_os.h agent/mcplink_outbox.h
+IDF_PRIVATE := $(wildcard src/*.[ch]) $(AGENT_CORE)
+IDF_PORT := $(wildcard ports/idf/*.[ch] ports/posix/mcplink_stream.[ch])
+IDF_AGENT_HEADERS := $(wildcard agent/mcplink_*.h)
 IDF_FILES := $(shell find $(IDF_OWN) -type f)
 
 idf-component: $(IDF_FOLDER)/.complete

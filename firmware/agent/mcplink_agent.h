@@ -93,10 +93,11 @@ typedef struct mcplink_agent {
  * MCPLINK_ERR_ARG: a required field is missing. */
 int mcplink_agent_init(mcplink_agent *a, const mcplink_agent_config *config);
 
-/* mcplink_agent_set_provider gives it another slot, host or whatever else is in
- * config.provider, from the next start on. MCPLINK_OK; MCPLINK_ERR_STATE: it runs, or
+/* mcplink_agent_configure gives it another slot, host or whatever else is in
+ * config.provider, and another handler and user, from the next start on. MCPLINK_OK; MCPLINK_ERR_STATE: it runs, or
  * the caller is its task. */
-int mcplink_agent_set_provider(mcplink_agent *a, const mcplink_provider_config *provider);
+int mcplink_agent_configure(mcplink_agent *a, const mcplink_provider_config *provider, mcplink_agent_handler handler,
+                            void *user);
 
 /* mcplink_agent_start begins to connect, and to reconnect for ever. MCPLINK_OK;
  * MCPLINK_ERR_STATE: it runs already, or the caller is its task; what

@@ -7,7 +7,7 @@
 
 SHARED_TLS ?= $(shell printf '\043include <mbedtls/ssl.h>\n' | $(CC) -E - >/dev/null 2>&1 && echo 1 || echo 0)
 
-SHARED_SRCS := $(sort $(wildcard src/*.c) python/native/client.c agent/wake_port.c ports/posix/mcplink_posix.c)
+SHARED_SRCS := $(sort $(wildcard src/*.c) python/native/client.c agent/wake_port.c ports/posix/mcplink_posix.c ports/posix/mcplink_stream.c)
 SHARED_FLAGS = -std=c99 -Iinclude -Iagent -Iports/posix -Ipython/native -DCLIENT_TLS=$(SHARED_TLS)
 SHARED_WARNINGS := -Wall -Wextra -Wpedantic -Werror -Wconversion -Wshadow -Wstrict-prototypes
 SHARED_LIBS :=

@@ -22,8 +22,8 @@ static const char *skip_string(const char *p, const char *end)
         if ((unsigned char)*p < 0x20) {
             return NULL;
         }
-        if (*p == '\\') {
-            p++;
+        if (*p == '\\' && ++p == end) {
+            return NULL;
         }
     }
     return NULL;

@@ -11,7 +11,7 @@ include samples/surface.mk
 
 SAMPLES_TLS ?= $(shell printf '\043include <mbedtls/ssl.h>\n' | $(CC) -E - >/dev/null 2>&1 && echo 1 || echo 0)
 
-SAMPLES_SRCS := $(sort $(MCP_SURFACE_SRCS) $(wildcard samples/host/*.c) ports/posix/mcplink_posix.c)
+SAMPLES_SRCS := $(sort $(MCP_SURFACE_SRCS) $(wildcard samples/host/*.c) ports/posix/mcplink_posix.c ports/posix/mcplink_stream.c)
 SAMPLES_LIBS :=
 SAMPLES_FLAGS = -std=c99 -g -Iinclude -Isamples -Isamples/host -Iports/posix -DMCPLINK_MUX=1 -DHOST_TLS=$(SAMPLES_TLS)
 SAMPLES_WARNINGS := -Wall -Wextra -Wpedantic -Werror -Wconversion -Wshadow -Wstrict-prototypes

@@ -100,10 +100,10 @@ static int take_string(cursor *c, span *out)
     }
     out->s = c->p;
     while (c->p < c->end && *c->p != '"') {
-        if ((uint8_t)*c->p < ' ') {
+        if ((uint8_t)*c->p < ' ' || (*c->p == '\\' && ++c->p == c->end)) {
             return 0;
         }
-        c->p += *c->p == '\\' ? 2 : 1;
+        c->p++;
     }
     if (c->p >= c->end) {
         return 0;

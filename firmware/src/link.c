@@ -123,7 +123,7 @@ static void schedule(mcplink_link *link, mcplink_event_type type, int error)
         wait = mcplink_link_draw(link, policy ? (window + 1) / 2 : 0, window);
     }
     link->attempts++;
-    link->window_ms = window < link->config.retry_max_ms / 2 ? window * 2 : link->config.retry_max_ms;
+    link->window_ms = window <= link->config.retry_max_ms / 2 ? window * 2 : link->config.retry_max_ms;
     link->due_ms = now_of(link) + wait;
     link->state = MCPLINK_LINK_WAITING;
 
@@ -258,9 +258,14 @@ static int32_t keepalive_left(const mcplink_link *link, uint32_t now)
     return left > 0 ? left : 0;
 }
 
+/* Any byte answers a ping. That is seen at every poll: on a busy link, which never
+ * waits in vain, the clock may go round before anybody looks again. */
 static int ping_if_due(mcplink_link *link)
 {
     uint32_t now = now_of(link);
+    if (mcplink_priv_left(link->ping_out_ms, link->ws.last_rx_ms) <= 0) {
+        link->ping_out = 0;
+    }
     if (!keepalive_on(link) || ping_left(link, now) > 0) {
         return MCPLINK_OK;
     }
@@ -272,11 +277,8 @@ static int ping_if_due(mcplink_link *link)
     return mcplink_ws_ping(&link->ws);
 }
 
-static int is_dead(mcplink_link *link, uint32_t now)
+static int is_dead(const mcplink_link *link, uint32_t now)
 {
-    if (link->ping_out && mcplink_priv_left(link->ping_out_ms, link->ws.last_rx_ms) <= 0) {
-        link->ping_out = 0;
-    }
     return link->ping_out && pong_left(link, now) <= 0;
 }
 

@@ -3,6 +3,6 @@
 
 #include "test.h"
 
-extern const test_case outbox_cases[], bare_cases[], thread_cases[];
+extern const test_case outbox_cases[], target_cases[], bare_cases[], thread_cases[];
 
 #endif

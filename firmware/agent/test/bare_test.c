@@ -21,7 +21,7 @@ static int32_t handle(void *user, const char *json, size_t len, char *out, size_
         heard[len] = '\0';
     }
     from_handler = mcplink_agent_stop(&agent);
-    CHECK_INT(mcplink_agent_set_provider(&agent, &agent.config.provider), MCPLINK_ERR_STATE);
+    CHECK_INT(mcplink_agent_configure(&agent, &agent.config.provider, handle, NULL), MCPLINK_ERR_STATE);
     CHECK_INT(mcplink_agent_start(&agent), MCPLINK_ERR_STATE);
     if (answer > 0 && (size_t)answer <= cap) {
         memset(out, 'r', (size_t)answer);
@@ -274,13 +274,25 @@ static void waits_for_due(void)
     CHECK_INT(events[1].window_ms, 600);
 }
 
+static int others; /* messages that another handler got */
+
+static int32_t other_handler(void *user, const char *json, size_t len, char *out, size_t cap)
+{
+    (void)json;
+    (void)len;
+    (void)out;
+    (void)cap;
+    ++*(int *)user;
+    return 0;
+}
+
 static void restarts(void)
 {
     mcplink_provider_config other = config().provider;
 
     connect();
     other.name = "pump-2";
-    CHECK_INT(mcplink_agent_set_provider(&agent, &other), MCPLINK_ERR_STATE);
+    CHECK_INT(mcplink_agent_configure(&agent, &other, handle, NULL), MCPLINK_ERR_STATE);
     CHECK_INT(mcplink_agent_start(&agent), MCPLINK_ERR_STATE);
     CHECK_INT(mcplink_agent_stop(&agent), MCPLINK_OK);
     CHECK_INT(fake_frame(), MCPLINK_OP_CLOSE);
@@ -289,11 +301,15 @@ static void restarts(void)
     mcplink_agent_step(&agent, 10);
     CHECK_INT(net.opens, 1);
     CHECK(test_contains(fake_request(), "GET /provider/pump-1 "));
-    CHECK_INT(mcplink_agent_set_provider(&agent, &other), MCPLINK_OK);
+    CHECK_INT(mcplink_agent_configure(&agent, &other, NULL, NULL), MCPLINK_ERR_ARG);
+    CHECK_INT(mcplink_agent_configure(&agent, &other, other_handler, &others), MCPLINK_OK);
     CHECK_INT(mcplink_agent_start(&agent), MCPLINK_OK);
     mcplink_agent_step(&agent, 10);
     CHECK_INT(net.opens, 2);
     CHECK(test_contains(fake_request(), "GET /provider/pump-2 "));
+    fake_push_text("{}");
+    mcplink_agent_step(&agent, 10);
+    CHECK_INT(others, 1);
     CHECK_INT(event_count, 2);
     CHECK_INT(mcplink_agent_is_connected(&agent), 1);
     CHECK_INT(mcplink_agent_stop(&agent), MCPLINK_OK);

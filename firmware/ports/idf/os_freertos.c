@@ -1,6 +1,6 @@
 #include "os_freertos.h"
 
-/* It ends suspended, and whoever joins deletes it: its memory is then free at once. */
+/* It ends suspended, and whoever joins deletes it. */
 static void task_main(void *ctx)
 {
     mcplink_os_freertos *f = ctx;
@@ -72,12 +72,5 @@ void mcplink_os_freertos_init(mcplink_os_freertos *f, mcplink_os *os)
     f->locks[MCPLINK_OS_DATA] = xSemaphoreCreateMutexStatic(&f->memory[1]);
     f->woken = xSemaphoreCreateBinaryStatic(&f->memory[2]);
     f->done = xSemaphoreCreateBinaryStatic(&f->memory[3]);
-    os->start = task_start;
-    os->join = task_join;
-    os->is_task = task_is_self;
-    os->lock = task_lock;
-    os->unlock = task_unlock;
-    os->wake = task_wake;
-    os->wait = task_wait;
-    os->ctx = f;
+    *os = (mcplink_os){task_start, task_join, task_is_self, task_lock, task_unlock, task_wake, task_wait, f};
 }

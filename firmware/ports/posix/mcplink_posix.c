@@ -9,7 +9,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -17,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "mcplink/mcplink.h"
+#include "mcplink_stream.h"
 
 #ifndef MSG_NOSIGNAL
 #define MSG_NOSIGNAL 0
@@ -62,8 +61,6 @@ static int wait_for(int fd, short events, int64_t deadline)
         }
     }
 }
-
-static bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
 /* finish waits for a connection that is on its way. */
 static int finish(int fd, int64_t deadline)
@@ -128,12 +125,17 @@ static void drop(mcplink_posix *p)
     p->connecting = 0;
 }
 
+/* An address that took all the time there was for connecting is not the first to be
+ * tried the next time, or a host that cannot be reached by one of its addresses, such as
+ * an IPv6 one without a route, would not be reached at all. */
 static void posix_close(void *ctx)
 {
     mcplink_posix *p = ctx;
 
+    if (!p->connecting) {
+        p->address = 0;
+    }
     drop(p);
-    p->address = 0;
 }
 
 static int resolve(const char *host, uint16_t port, struct addrinfo **found)
@@ -149,14 +151,19 @@ static int resolve(const char *host, uint16_t port, struct addrinfo **found)
     return getaddrinfo(host, service, &hints, found) == 0 ? MCPLINK_OK : MCPLINK_ERR_TRANSPORT;
 }
 
-/* dial_rest tries the addresses that have not been tried, in the resolver's order. */
-static int dial_rest(mcplink_posix *p, const struct addrinfo *found, int64_t deadline)
+/* dial_rest tries the addresses that have not been tried, in the resolver's order; a
+ * fresh attempt begins again where there is none left. */
+static int dial_rest(mcplink_posix *p, const struct addrinfo *found, int fresh, int64_t deadline)
 {
     const struct addrinfo *to = found;
     unsigned i;
 
     for (i = 0; i < p->address && to != NULL; i++) {
         to = to->ai_next;
+    }
+    if (to == NULL && fresh) {
+        to = found;
+        p->address = 0;
     }
     for (; to != NULL; to = to->ai_next) {
         int rc;
@@ -182,11 +189,12 @@ static int posix_open(void *ctx, const char *host, uint16_t port, int tls, int32
     int64_t deadline = deadline_of(timeout_ms);
     struct addrinfo *found;
     int rc = MCPLINK_ERR_TRANSPORT;
+    int fresh = !p->connecting;
 
     if (tls != 0) {
         return MCPLINK_ERR_UNSUPPORTED;
     }
-    if (p->connecting) {
+    if (!fresh) {
         rc = finish(p->fd, deadline);
     }
     if (rc == MCPLINK_ERR_TRANSPORT) {
@@ -194,7 +202,7 @@ static int posix_open(void *ctx, const char *host, uint16_t port, int tls, int32
         if (resolve(host, port, &found) != MCPLINK_OK) {
             return MCPLINK_ERR_TRANSPORT;
         }
-        rc = dial_rest(p, found, deadline);
+        rc = dial_rest(p, found, fresh, deadline);
         freeaddrinfo(found);
     }
     if (rc == MCPLINK_OK) {
@@ -204,83 +212,58 @@ static int posix_open(void *ctx, const char *host, uint16_t port, int tls, int32
     return rc;
 }
 
+static uint32_t posix_now_ms(void *ctx)
+{
+    (void)ctx;
+    return (uint32_t)monotonic_ms();
+}
+
+static int ready(void *ctx, int writing, int32_t timeout_ms)
+{
+    mcplink_posix *p = ctx;
+
+    return wait_for(p->fd, writing ? POLLOUT : POLLIN, deadline_of(timeout_ms));
+}
+
+/* outcome is an attempt's, wants being what it waits for when it has to. */
+static int outcome(ssize_t n, int wants)
+{
+    if (n >= 0) {
+        return (int)n;
+    }
+    return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? wants : MCPLINK_ERR_TRANSPORT;
+}
+
+static int write_some(void *ctx, const void *buf, size_t len)
+{
+    mcplink_posix *p = ctx;
+    int n = outcome(send(p->fd, buf, len, MSG_NOSIGNAL), MCPLINK_WANT_WRITE);
+
+    return n != 0 ? n : MCPLINK_WANT_WRITE;
+}
+
+static int read_some(void *ctx, void *buf, size_t len)
+{
+    mcplink_posix *p = ctx;
+    int n = outcome(recv(p->fd, buf, len, 0), MCPLINK_WANT_READ);
+
+    return n != 0 ? n : MCPLINK_ERR_CLOSED;
+}
+
+static const mcplink_stream stream = {read_some, write_some, ready, posix_now_ms};
+
 static int posix_send(void *ctx, const void *buf, size_t len, int32_t timeout_ms)
 {
     mcplink_posix *p = ctx;
-    int64_t deadline = deadline_of(timeout_ms);
-    const char *at = buf;
-    size_t left = len;
 
-    if (p->fd < 0 || p->connecting) {
-        return MCPLINK_ERR_STATE;
-    }
-    if (len > INT_MAX) {
-        return MCPLINK_ERR_ARG;
-    }
-    while (left > 0) {
-        ssize_t n = send(p->fd, at, left, MSG_NOSIGNAL);
-        int rc;
-
-        if (n >= 0) {
-            at += n;
-            left -= (size_t)n;
-            continue;
-        }
-        if (errno == EINTR) {
-            continue;
-        }
-        if (!would_block(errno)) {
-            return MCPLINK_ERR_TRANSPORT;
-        }
-        rc = wait_for(p->fd, POLLOUT, deadline);
-        if (rc != MCPLINK_OK) {
-            return rc;
-        }
-    }
-    return (int)len;
+    return p->fd < 0 || p->connecting ? MCPLINK_ERR_STATE : mcplink_stream_send(&stream, p, buf, len, timeout_ms);
 }
 
 static int posix_recv(void *ctx, void *buf, size_t len, int32_t timeout_ms)
 {
     mcplink_posix *p = ctx;
-    int64_t deadline = deadline_of(timeout_ms);
 
-    if (p->fd < 0 || p->connecting) {
-        return MCPLINK_ERR_STATE;
-    }
-    if (len == 0) {
-        return MCPLINK_ERR_ARG; /* nothing could be returned but the forbidden 0 */
-    }
-    if (len > INT_MAX) {
-        len = INT_MAX;
-    }
-    for (;;) {
-        ssize_t n = recv(p->fd, buf, len, 0);
-        int rc;
-
-        if (n > 0) {
-            return (int)n;
-        }
-        if (n == 0) {
-            return MCPLINK_ERR_CLOSED;
-        }
-        if (errno == EINTR) {
-            continue;
-        }
-        if (!would_block(errno)) {
-            return MCPLINK_ERR_TRANSPORT;
-        }
-        rc = wait_for(p->fd, POLLIN, deadline);
-        if (rc != MCPLINK_OK) {
-            return rc;
-        }
-    }
-}
-
-static uint32_t posix_now_ms(void *ctx)
-{
-    (void)ctx;
-    return (uint32_t)monotonic_ms();
+    return p->fd < 0 || p->connecting ? MCPLINK_ERR_STATE : mcplink_stream_recv(&stream, p, buf, len, timeout_ms);
 }
 
 static int posix_random(void *ctx, void *buf, size_t len)

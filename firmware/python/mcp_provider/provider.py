@@ -33,7 +33,7 @@ class Settings:
     retry_max: float = 30.0
     ping_interval: float = 30.0
     poll_period: float = 0.2  #: how long the thread waits at a time; a queued message and stop() do not wait for it
-    max_message: int = 1 << 20  #: bytes of the largest message; a larger one ends the connection (1009)
+    max_message: int = 1 << 20  #: bytes of the largest message, 256 or more; a larger one ends the connection (1009)
     workers: int = 4  #: threads that run tools; 0 = the connection's own thread, one call after the other
     max_calls: int = 64  #: calls at once, waiting for a thread included; more are refused
     max_queue: int = 1024  #: notifications waiting to be sent
@@ -243,6 +243,8 @@ class Provider:
         target, settings = self._target, self._settings
         if target.tls and not library.has_tls():
             raise ProviderError("the library was built without TLS: install mbed TLS and build it again")
+        if not 0 < settings.max_message < 1 << 31:
+            raise ProviderError(f"max_message is {settings.max_message}, and has to be from 256 to 2147483647 bytes")
         return native.Config(
             host=_bytes(target.host),
             slot=_bytes(self._slot),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import logging
+import math
 import threading
 from typing import Any, Callable, Mapping, Optional, Union
 
@@ -89,7 +90,19 @@ def tool_result(value: Any) -> Message:
 
 
 def failure(err: BaseException) -> Message:
-    return {"content": [text_block(f"{type(err).__name__}: {err}")], "isError": True}
+    try:
+        words = f"{type(err).__name__}: {err}"
+    except Exception:  # an exception that cannot say what it is
+        words = type(err).__name__
+    return {"content": [text_block(words)], "isError": True}
+
+
+def _ident(message: Message) -> Union[None, str, int, float]:
+    """The id of a message, None if it has none that JSON-RPC knows: Python's parser takes NaN and Infinity too."""
+    ident = message.get("id")
+    if isinstance(ident, float):
+        return ident if math.isfinite(ident) else None
+    return ident if isinstance(ident, (str, int)) and not isinstance(ident, bool) else None
 
 
 class ToolServer:
@@ -117,13 +130,15 @@ class ToolServer:
             return encode(error(None, PARSE_ERROR, "Parse error"))
         if not isinstance(message, dict):
             return encode(error(None, INVALID_REQUEST, "Invalid request: not an object"))
-        method = message.get("method")
+        method, ident = message.get("method"), _ident(message)
         if not isinstance(method, str):
             answer = "result" in message or "error" in message
-            return None if answer else encode(error(message.get("id"), INVALID_REQUEST, "Invalid request: no method"))
+            return None if answer else encode(error(ident, INVALID_REQUEST, "Invalid request: no method"))
         if "id" not in message:
             return None
-        answer_or_call = self._request(message["id"], method, message.get("params"))
+        if ident is None:
+            return encode(error(None, INVALID_REQUEST, "Invalid request: the id is neither a string nor a number"))
+        answer_or_call = self._request(ident, method, message.get("params"))
         return answer_or_call if isinstance(answer_or_call, Call) else encode(answer_or_call)
 
     def _request(self, ident: Any, method: str, params: Any) -> Union[Message, Call]:

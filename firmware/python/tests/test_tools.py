@@ -43,6 +43,7 @@ class Requests(unittest.TestCase):
              {"id": 6, "error": {"code": -32602, "message": "the arguments of a tool are an object"}}),
             ('{"id":7,"method":"resources/list"}', {"id": 7, "error": {"code": -32601, "message": "Method not found"}}),
             ('{"id":8}', {"id": 8, "error": {"code": -32600, "message": "Invalid request: no method"}}),
+            ('{"id":NaN}', {"id": None, "error": {"code": -32600, "message": "Invalid request: no method"}}),
             ("[]", {"id": None, "error": {"code": -32600, "message": "Invalid request: not an object"}}),
             ('{"id":9', {"id": None, "error": {"code": -32700, "message": "Parse error"}}),
             ("[" * 100000, {"id": None, "error": {"code": -32700, "message": "Parse error"}}),
@@ -50,6 +51,13 @@ class Requests(unittest.TestCase):
         for message, want in cases:
             with self.subTest(message[:80]):
                 self.assertEqual(answer(server(), message), {"jsonrpc": "2.0", **want})
+
+    def test_what_is_no_id(self) -> None:
+        """Answered, and never with what is no JSON: the connection's thread goes on."""
+        for ident in ("null", "true", "NaN", "-Infinity", "1e999", "{}", "[" * 500 + "]" * 500):
+            with self.subTest(ident[:20]):
+                got = answer(server(), f'{{"id":{ident},"method":"ping"}}')
+                self.assertEqual((got["id"], got["error"]["code"]), (None, -32600))
 
     def test_failing_tool(self) -> None:
         with self.assertLogs("mcp_provider", "WARNING"):
@@ -100,6 +108,20 @@ class Results(unittest.TestCase):
         with self.assertLogs("mcp_provider", "WARNING"):
             got = answer(s, {"id": 1, "method": "tools/call", "params": {"name": "leave"}})
         self.assertEqual(got["result"]["content"][0]["text"], "SystemExit: 3")
+
+    def test_what_cannot_say_what_it_is(self) -> None:
+        class Silent(Exception):
+            def __str__(self) -> str:
+                raise RuntimeError("no words")
+
+        def fail(_: dict) -> None:
+            raise Silent
+
+        s = tools.ToolServer("x", "1")
+        s.add(tools.Tool("fail", "", {}, fail))
+        with self.assertLogs("mcp_provider", "WARNING"):
+            got = answer(s, {"id": 1, "method": "tools/call", "params": {"name": "fail"}})
+        self.assertEqual(got["result"], {"content": [{"type": "text", "text": "Silent"}], "isError": True})
 
     def test_lone_surrogates_survive(self) -> None:
         raw = '{"id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"\\ud800 ä"}}}'

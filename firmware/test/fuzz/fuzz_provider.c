@@ -57,6 +57,7 @@ static uint64_t run(const uint8_t *data, size_t size, int multiplexed, size_t ch
         seen(err, json, len, slot);
     } while (link->state == MCPLINK_LINK_CONNECTED);
     REQUIRE(link->connects == 1 && link->disconnects == 1);
+    mix(&hash, &s.sent, sizeof s.sent);
     free(rx);
     return hash;
 }

@@ -95,8 +95,9 @@ static void no_limit_still_notices(void)
 static void any_byte_keeps_alive(void)
 {
     up(1000, 0);
+    fake_push("\x81\x15", 2);
     for (unsigned i = 0; i < 20; i++) {
-        fake_push("\x89\x00", 2);
+        fake_push("x", 1);
         CHECK_INT(poll(1500), MCPLINK_ERR_TIMEOUT);
     }
     CHECK_INT(mcplink_provider_is_connected(&p), 1);
@@ -135,6 +136,21 @@ static void late_poll(void)
     CHECK_INT(mcplink_provider_is_connected(&p), 1);
 }
 
+/* However long a link was too busy to wait in vain, silence after that is noticed. */
+static void silence_after_weeks(void)
+{
+    up(0, 0);
+    for (unsigned i = 0; i < 4; i++) {
+        net.now += 0x30000000u;
+        fake_push_text("{}");
+        CHECK_INT(poll(0), MCPLINK_OK);
+    }
+    uint32_t before = net.now;
+    CHECK_INT(poll(1000000), MCPLINK_ERR_TIMEOUT);
+    CHECK_INT(net.now - before, 60000);
+    CHECK_INT(mcplink_provider_is_connected(&p), 0);
+}
+
 static void ping_that_cannot_be_sent(void)
 {
     up(1000, 0);
@@ -153,5 +169,6 @@ const test_case keepalive_cases[] = {{"R-40 an empty ping at the interval", ping
                                      {"R-41 pong_timeout_ms", own_pong_timeout},
                                      {"R-41 more pings do not put the end off", pings_do_not_put_it_off},
                                      {"R-41 a late poll asks before it drops", late_poll},
+                                     {"R-41 silence after weeks of traffic", silence_after_weeks},
                                      {"R-40 a ping that cannot be sent", ping_that_cannot_be_sent},
                                      {NULL, NULL}};

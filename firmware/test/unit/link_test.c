@@ -54,6 +54,31 @@ static void defaults(void)
     CHECK_INT(p.link.state, MCPLINK_LINK_WAITING);
 }
 
+/* Each setting reaches the socket. */
+static void settings_arrive(void)
+{
+    fake_reset();
+    mcplink_provider_config c = config();
+    c.link.port = 4321;
+    c.link.tls = 1;
+    c.link.connect_timeout_ms = 1234;
+    c.link.handshake_timeout_ms = 777;
+    c.link.send_timeout_ms = 555;
+    start(&c);
+    CHECK_INT(poll(0), MCPLINK_ERR_TIMEOUT);
+    CHECK_INT(net.host_port, 4321);
+    CHECK_INT(net.tls, 1);
+    CHECK_INT(net.open_timeout, 1234);
+    CHECK_INT(net.send_timeout, 555);
+    start(&c);
+    net.head = "";
+    uint32_t before = net.now;
+    CHECK_INT(poll(0), MCPLINK_ERR_TIMEOUT);
+    CHECK_INT(net.now - before, 777);
+    CHECK_INT(mcplink_link_init(NULL, &net.port, &c.link, "/p", NULL, NULL), MCPLINK_ERR_ARG);
+    CHECK_INT(mcplink_link_init(&p.link, &net.port, NULL, "/p", NULL, NULL), MCPLINK_ERR_ARG);
+}
+
 static void first_poll_connects(void)
 {
     start_default();
@@ -88,7 +113,33 @@ static void messages(void)
     CHECK_TEXT(frame_payload, "{\"id\":2}");
     CHECK_INT(p.link.messages_in, 1);
     CHECK_INT(p.link.messages_out, 1);
+    CHECK_INT(mcplink_provider_send(&p, NULL, 0), MCPLINK_OK);
+    CHECK_INT(fake_frame(), MCPLINK_OP_TEXT);
+    CHECK_INT(frame_len, 0);
     CHECK_INT(seen_count, 1);
+}
+
+static int woken_recv(void *ctx, void *buf, size_t len, int32_t timeout_ms)
+{
+    (void)ctx;
+    (void)buf;
+    (void)len;
+    (void)timeout_ms;
+    return ++net.recvs == 1 ? MCPLINK_ERR_TIMEOUT : MCPLINK_ERR_TRANSPORT;
+}
+
+/* A port that is woken ends its wait early, and the poll with it. */
+static void woken(void)
+{
+    start_default();
+    (void)poll(0);
+    net.port.recv = woken_recv;
+    net.recvs = 0;
+    CHECK_INT(poll(1000), MCPLINK_ERR_TIMEOUT);
+    CHECK_INT(net.recvs, 1);
+    net.recvs = 0;
+    CHECK_INT(poll(-1), MCPLINK_ERR_TIMEOUT);
+    CHECK_INT(net.recvs, 1);
 }
 
 static void states_and_arguments(void)
@@ -181,6 +232,39 @@ static void loss_while_sending(void)
     CHECK_INT(mcplink_provider_send(&p, "x", 1), MCPLINK_ERR_STATE);
 }
 
+static void dropped(void)
+{
+    start_default();
+    mcplink_link_drop(&p.link, MCPLINK_ERR_TRANSPORT); /* it is down */
+    CHECK_INT(seen_count, 0);
+    (void)poll(0);
+    mcplink_link_drop(&p.link, MCPLINK_ERR_TRANSPORT);
+    CHECK_INT(net.is_open, 0);
+    CHECK_INT(seen_count, 2);
+    CHECK_INT(seen[1].e.type, MCPLINK_EVENT_DISCONNECTED);
+    CHECK_INT(seen[1].e.error, MCPLINK_ERR_TRANSPORT);
+}
+
+static int refusing_hook(mcplink_link *link)
+{
+    (void)link;
+    return MCPLINK_ERR_STATE;
+}
+
+/* A connection whose hook fails, though it could send, is closed. */
+static void hook_fails(void)
+{
+    fake_reset();
+    mcplink_provider_config c = config();
+    CHECK_INT(mcplink_link_init(&p.link, &net.port, &c.link, "/p", NULL, refusing_hook), MCPLINK_OK);
+    CHECK_INT(mcplink_link_poll(&p.link, &json, &json_len, 0), MCPLINK_ERR_TIMEOUT);
+    CHECK_INT(seen[0].e.type, MCPLINK_EVENT_RETRY_FAILED);
+    CHECK_INT(seen[0].e.error, MCPLINK_ERR_STATE);
+    CHECK_INT(fake_frame(), MCPLINK_OP_CLOSE);
+    CHECK_BYTES(frame_payload, frame_len, "\x03\xE8");
+    CHECK_INT(net.is_open, 0);
+}
+
 static void no_sink(void)
 {
     fake_reset();
@@ -241,6 +325,8 @@ static void stepwise(void)
     net.open_ms = 450;
     CHECK_INT(poll(100), MCPLINK_ERR_TIMEOUT);
     CHECK_INT(p.link.state, MCPLINK_LINK_CONNECTING);
+    CHECK_INT(poll(0), MCPLINK_ERR_TIMEOUT); /* without blocking, and without giving up */
+    CHECK_INT(p.link.state, MCPLINK_LINK_CONNECTING);
     unsigned closes = net.closes;
     mcplink_provider_stop(&p);
     CHECK_INT(net.closes, closes + 1);
@@ -259,13 +345,17 @@ static void pause_through_the_provider(void)
 }
 
 const test_case link_cases[] = {{"R-34 defaults and clamps", defaults},
+                                {"spec 04 2.5: each setting reaches the socket", settings_arrive},
                                 {"spec 04 2.5: the first poll connects", first_poll_connects},
                                 {"spec 04 2.5: messages and counters", messages},
+                                {"spec 04 2.5: a wait that ends early", woken},
                                 {"spec 04 2.2: states and arguments", states_and_arguments},
                                 {"R-47 stop closes with 1000, without an event", stop_is_silent},
                                 {"R-23 spec 04 2.6: DISCONNECTED and the next CONNECTED", disconnected_event},
                                 {"R-04 spec 04 5: three accounts, never merged", three_accounts},
                                 {"spec 04 2.6: loss while sending", loss_while_sending},
+                                {"spec 04 2.6: a link that is dropped", dropped},
+                                {"R-30 a hook that fails", hook_fails},
                                 {"spec 04 2.6: no event callback", no_sink},
                                 {"R-37 waiting sleeps after the event", waiting_sleeps},
                                 {"D-14 stepwise connecting", stepwise},

@@ -147,6 +147,7 @@ static void refusal(void)
     CHECK_BYTES(json, json_len, "2");
     CHECK_INT(seen_count, 2);
     CHECK_INT(seen[1].e.type, MCPLINK_EVENT_SLOT_REFUSED);
+    CHECK_INT(seen[1].e.error, MCPLINK_ERR_STATE);
     CHECK_INT(seen[1].e.rpc_code, -32001);
     CHECK_INT(seen[1].e.next_retry_ms, 0);
     CHECK_TEXT(seen[1].slot, "a");
@@ -196,6 +197,28 @@ static void registers_again(void)
     CHECK_INT(poll(10), MCPLINK_ERR_TIMEOUT);
     CHECK_INT(m.refusals, 2);
     CHECK_INT(slots[0].refused, 1);
+}
+
+/* The wait is half to one and a half of the setting, which is clamped. */
+static void registration_wait(void)
+{
+    static const struct {
+        uint32_t setting;
+        int random;
+        uint32_t wait;
+    } cases[] = {{0, 0, 15000}, {0, 255, 45000}, {200, 255, 300}, {UINT32_MAX, 0, MCPLINK_TIME_MAX / 2},
+                 {UINT32_MAX, 255, MCPLINK_TIME_MAX / 2 * 3}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        fake_reset();
+        mcplink_mux_config c = config();
+        c.reregister_ms = cases[i].setting;
+        CHECK_INT(mcplink_mux_init(&m, &net.port, &c), MCPLINK_OK);
+        CHECK_INT(poll(0), MCPLINK_ERR_TIMEOUT);
+        net.fixed_random = cases[i].random;
+        fake_push_text(REFUSAL("a", "-32000", "held"));
+        CHECK_INT(poll(0), MCPLINK_ERR_TIMEOUT);
+        CHECK_INT(seen[1].e.next_retry_ms, cases[i].wait);
+    }
 }
 
 static void forbidden_is_left(void)
@@ -251,6 +274,10 @@ static void configuration(void)
     CHECK_INT(poll(0), MCPLINK_ERR_ARG);
     slots[1].name = name;
     CHECK_INT(mcplink_mux_init(&m, &net.port, &c), MCPLINK_ERR_TOO_LARGE);
+    slots[1].name = name + 1; /* the longest there may be */
+    CHECK_INT(mcplink_mux_init(&m, &net.port, &c), MCPLINK_OK);
+    slots[1].name = "c"; /* as long as the other's, and another */
+    CHECK_INT(mcplink_mux_init(&m, &net.port, &c), MCPLINK_OK);
     slots[1].name = "a";
     CHECK_INT(mcplink_mux_init(&m, &net.port, &c), MCPLINK_ERR_ARG);
     CHECK_TEXT(mcplink_mux_detail(&m), "two slots have the same name");
@@ -281,6 +308,7 @@ const test_case mux_cases[] = {{"R-42 every slot is registered, in order", regis
                                {"R-38 R-43 a refusal proves nothing", refusal_proves_nothing},
                                {"R-43 errors with an id are traffic", errors_with_an_id_are_traffic},
                                {"R-46 D-17 a refused slot is registered again", registers_again},
+                               {"R-46 the wait for a registration", registration_wait},
                                {"R-46 a forbidden slot is left", forbidden_is_left},
                                {"R-27 an envelope in two fragments", split_envelope},
                                {"R-47 stop frees every slot", stop_frees_all},

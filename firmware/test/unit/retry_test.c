@@ -52,6 +52,11 @@ static void window_doubles(void)
         CHECK_INT(e.next_retry_ms, want[i]);
         CHECK_INT(e.attempts, i + 1);
     }
+    static const uint32_t odd[] = {15, 30, 31, 31};
+    failing(15, 31, 1);
+    for (size_t i = 0; i < 4; i++) {
+        CHECK_INT(attempt().window_ms, odd[i]);
+    }
     failing(1, UINT32_MAX, 1);
     for (unsigned i = 0; i < 40; i++) {
         (void)attempt();
@@ -99,6 +104,23 @@ static void draw_bounds(void)
     CHECK_INT(mcplink_link_draw(&p.link, 5, 9), 9);
     CHECK_INT(mcplink_link_draw(&p.link, 7, 7), 7);
     CHECK(mcplink_link_draw(&p.link, 0, UINT32_MAX) == UINT32_MAX);
+}
+
+/* The shortest wait after a close: none, but half the window after a refusal. */
+static void shortest_wait(void)
+{
+    for (unsigned code = 1001; code <= 1008; code += 7) {
+        fake_reset();
+        mcplink_provider_config c = config();
+        c.link.retry_initial_ms = 5;
+        CHECK_INT(mcplink_provider_init(&p, &net.port, &c), MCPLINK_OK);
+        CHECK_INT(poll(0), MCPLINK_ERR_TIMEOUT);
+        net.fixed_random = 0;
+        fake_push_close(code, "");
+        seen_count = 0;
+        CHECK_INT(poll(0), MCPLINK_ERR_CLOSED);
+        CHECK_INT(seen[0].e.next_retry_ms, code == 1008 ? 3 : 0);
+    }
 }
 
 static void no_entropy_full_window(void)
@@ -162,6 +184,8 @@ static void link_up_after_failures(void)
     (void)attempt();
     net.open_error = 0;
     CHECK_INT(attempt().type, MCPLINK_EVENT_CONNECTED);
+    CHECK_INT(seen[0].e.window_ms, 4000);
+    CHECK_INT(seen[0].e.next_window_ms, 4000);
     CHECK_INT(p.link.window_ms, 4000); /* not proven yet */
     CHECK_INT(p.link.attempts, 2);
 }
@@ -178,6 +202,22 @@ static void proven_by_message(void)
     CHECK_INT(p.link.attempts, 0);
 }
 
+/* Each connection has to prove itself anew, and can. */
+static void proven_again(void)
+{
+    proven_by_message();
+    net.end = MCPLINK_ERR_CLOSED;
+    CHECK_INT(poll(0), MCPLINK_ERR_CLOSED);
+    net.end = MCPLINK_ERR_TIMEOUT;
+    CHECK_INT(attempt().type, MCPLINK_EVENT_CONNECTED);
+    CHECK_INT(p.link.attempts, 1);
+    CHECK_INT(p.link.window_ms, 2000);
+    fake_push_text("x");
+    CHECK_INT(poll(0), MCPLINK_OK);
+    CHECK_INT(p.link.attempts, 0);
+    CHECK_INT(p.link.window_ms, 1000);
+}
+
 static void proven_by_age(void)
 {
     link_up_after_failures();
@@ -191,6 +231,18 @@ static void proven_by_age(void)
     CHECK_INT(poll(0), MCPLINK_ERR_CLOSED);
     CHECK_INT(seen[0].e.window_ms, 1000); /* D-13: the one drawn from, and the next */
     CHECK_INT(seen[0].e.next_window_ms, 2000);
+}
+
+/* What a link lasted counts, though nobody has looked at it meanwhile. */
+static void proven_by_age_unseen(void)
+{
+    link_up_after_failures();
+    net.now += 5000;
+    fake_push_close(1001, "");
+    seen_count = 0;
+    CHECK_INT(poll(0), MCPLINK_ERR_CLOSED);
+    CHECK_INT(seen[0].e.window_ms, 1000);
+    CHECK_INT(seen[0].e.attempts, 1);
 }
 
 static void unproven_keeps_doubling(void)
@@ -217,11 +269,14 @@ const test_case retry_cases[] = {{"R-34 the window doubles up to its maximum", w
                                  {"R-35 64 devices spread", jitter_spreads},
                                  {"R-35 without the draw all are equal", without_jitter_all_are_equal},
                                  {"R-35 the draw reaches both ends", draw_bounds},
+                                 {"R-35 R-39 the shortest wait after a close", shortest_wait},
                                  {"R-36 no entropy: the whole window", no_entropy_full_window},
                                  {"R-34 the clock wraps around", clock_wraparound},
                                  {"R-33 R-38 R-39 D-02 a refused slot backs off", refused_slot_backs_off},
                                  {"R-38 proven by the first message", proven_by_message},
+                                 {"R-38 the next connection proves itself anew", proven_again},
                                  {"R-38 D-13 proven by five seconds", proven_by_age},
+                                 {"R-38 proven by five seconds that nobody saw", proven_by_age_unseen},
                                  {"R-38 D-02 unproven: the window keeps doubling", unproven_keeps_doubling},
                                  {"R-36 R-39 policy close without entropy", policy_without_jitter_or_entropy},
                                  {NULL, NULL}};

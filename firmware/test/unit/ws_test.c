@@ -47,6 +47,11 @@ static void sends_long_frame(void)
     CHECK_INT(fake_frame(), MCPLINK_OP_TEXT);
     CHECK_INT(frame_len, sizeof text);
     CHECK(memcmp(frame_payload, text, sizeof text) == 0);
+    net.sends = 0;
+    CHECK_INT(mcplink_ws_send(&ws, text, MCPLINK_TX_CHUNK - 8), MCPLINK_OK);
+    CHECK_INT(net.sends, 1); /* exactly what fits, and no empty piece behind it */
+    CHECK_INT(mcplink_ws_send(&ws, text, MCPLINK_TX_CHUNK - 7), MCPLINK_OK);
+    CHECK_INT(net.sends, 3);
 }
 
 static void fresh_masks(void)
@@ -99,6 +104,7 @@ static void arguments(void)
     CHECK_INT(mcplink_ws_send(NULL, "x", 1), MCPLINK_ERR_ARG);
     CHECK_INT(mcplink_ws_ping(NULL), MCPLINK_ERR_ARG);
     CHECK_INT(mcplink_ws_step(NULL, 0), MCPLINK_ERR_ARG);
+    CHECK_INT(mcplink_ws_begin(NULL, &net.port, &ws.config), MCPLINK_ERR_ARG);
     CHECK_INT(mcplink_ws_receive(&ws, NULL, &len, 0), MCPLINK_ERR_ARG);
     CHECK_INT(mcplink_ws_receive(&ws, &data, NULL, 0), MCPLINK_ERR_ARG);
     mcplink_ws_close(&ws, MCPLINK_CLOSE_NORMAL);

@@ -30,6 +30,19 @@ typedef struct {
     esp_ip4_addr_t gw;
 } esp_netif_ip_info_t;
 
+typedef struct {
+    uint32_t addr[4];
+    uint8_t zone;
+} esp_ip6_addr_t;
+typedef struct {
+    esp_ip6_addr_t ip;
+} esp_netif_ip6_info_t;
+typedef struct {
+    int if_index;
+    esp_netif_t *esp_netif;
+    esp_netif_ip6_info_t ip6_info;
+} ip_event_got_ip6_t;
+
 esp_err_t esp_netif_init(void);
 esp_netif_t *esp_netif_get_default_netif(void);
 esp_netif_t *esp_netif_create_default_wifi_sta(void);

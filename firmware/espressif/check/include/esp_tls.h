@@ -10,7 +10,7 @@
 #include "esp_err.h"
 
 #define ESP_ERR_ESP_TLS_CONNECTION_TIMEOUT 0x8006
-#define ESP_ERR_MBEDTLS_SSL_HANDSHAKE_FAILED 0x801A
+#define ESP_ERR_MBEDTLS_CERT_PARTLY_OK 0x8010 /* and above: of the TLS engine */
 #define ESP_TLS_ERR_SSL_WANT_READ (-0x6900)
 #define ESP_TLS_ERR_SSL_WANT_WRITE (-0x6880)
 

@@ -6,6 +6,7 @@
 
 #include "esp_mac.h"
 #include "esp_netif.h"
+#include "mcplink_target.h"
 #include "sdkconfig.h"
 #include "port/mcplink_idf.h"
 #include "port/os_freertos.h"
@@ -17,32 +18,20 @@ static atomic_bool ready; /* the agent has been initialised, once and for all */
 static mcplink_idf tls;
 static mcplink_os_freertos os;
 static esp_event_handler_instance_t ip_handler;
-static mcplink_esp_config current;
-static char host[MCPLINK_HOST_MAX + 1], name[MCPLINK_NAME_MAX + 1], header[192];
+static mcplink_target target;
 static char rx[CONFIG_MCPLINK_RX_BUFFER], reply[CONFIG_MCPLINK_REPLY_BUFFER], outbox[CONFIG_MCPLINK_OUTBOX];
 
 static esp_err_t to_esp(int rc)
 {
-    switch (rc) {
-    case MCPLINK_OK:
-        return ESP_OK;
-    case MCPLINK_ERR_STATE:
-        return ESP_ERR_INVALID_STATE;
-    case MCPLINK_ERR_TIMEOUT:
-        return ESP_ERR_TIMEOUT;
-    case MCPLINK_ERR_TOO_LARGE:
-        return ESP_ERR_INVALID_SIZE;
-    case MCPLINK_ERR_TRANSPORT:
-        return ESP_ERR_NO_MEM;
-    default:
-        return ESP_ERR_INVALID_ARG;
-    }
-}
+    static const esp_err_t codes[] = {
+        [-MCPLINK_OK] = ESP_OK,
+        [-MCPLINK_ERR_TIMEOUT] = ESP_ERR_TIMEOUT,
+        [-MCPLINK_ERR_TRANSPORT] = ESP_ERR_NO_MEM,
+        [-MCPLINK_ERR_TOO_LARGE] = ESP_ERR_INVALID_SIZE,
+        [-MCPLINK_ERR_STATE] = ESP_ERR_INVALID_STATE,
+    };
 
-static int32_t handle(void *user, const char *json, size_t len, char *out, size_t cap)
-{
-    (void)user;
-    return current.handler(current.user, json, len, out, cap);
+    return rc == MCPLINK_OK || (rc >= MCPLINK_ERR_STATE && codes[-rc] != ESP_OK) ? codes[-rc] : ESP_ERR_INVALID_ARG;
 }
 
 static void on_event(void *user, const mcplink_agent_event *event)
@@ -59,16 +48,28 @@ static bool has_address(void)
     return netif != NULL && esp_netif_get_ip_info(netif, &info) == ESP_OK && info.ip.addr != 0;
 }
 
+/* Every interface gives itself an address of this kind; it leads nowhere. */
+static bool is_link_local(const ip_event_got_ip6_t *event)
+{
+    uint8_t head[2];
+
+    memcpy(head, event->ip6_info.ip.addr, sizeof head);
+    return head[0] == 0xFE && (head[1] & 0xC0) == 0x80;
+}
+
 static void on_ip(void *user, esp_event_base_t base, int32_t id, void *data)
 {
     (void)user;
     (void)base;
-    (void)data;
     switch (id) {
+    case IP_EVENT_GOT_IP6:
+        if (is_link_local(data)) {
+            break;
+        }
+        /* fall through */
     case IP_EVENT_STA_GOT_IP:
     case IP_EVENT_ETH_GOT_IP:
     case IP_EVENT_PPP_GOT_IP:
-    case IP_EVENT_GOT_IP6:
         mcplink_agent_network(&agent, 1);
         break;
     case IP_EVENT_STA_LOST_IP:
@@ -81,60 +82,43 @@ static void on_ip(void *user, esp_event_base_t base, int32_t id, void *data)
     }
 }
 
-static bool copy(char *to, size_t cap, const char *format, const char *text)
-{
-    int n = snprintf(to, cap, format, text);
-
-    return n >= 0 && (size_t)n < cap;
-}
-
-static esp_err_t copy_texts(const mcplink_esp_config *c)
+/* "esp32-" and the last three bytes of the MAC address, unless there is a name. */
+static esp_err_t set_target(mcplink_provider_config *p, const mcplink_esp_config *c)
 {
     uint8_t mac[6];
-    char hex[7] = "";
+    char own[16];
+    esp_err_t rc = c->name == NULL ? esp_efuse_mac_get_default(mac) : ESP_OK;
 
-    if (c->host == NULL || c->handler == NULL) {
-        return ESP_ERR_INVALID_ARG;
+    if (rc != ESP_OK) {
+        return rc;
     }
     if (c->name == NULL) {
-        esp_err_t rc = esp_efuse_mac_get_default(mac);
-
-        if (rc != ESP_OK) {
-            return rc;
-        }
-        (void)snprintf(hex, sizeof hex, "%02X%02X%02X", mac[3], mac[4], mac[5]);
+        (void)snprintf(own, sizeof own, "esp32-%02X%02X%02X", mac[3], mac[4], mac[5]);
     }
-    if (!copy(host, sizeof host, "%s", c->host) ||
-        !copy(name, sizeof name, c->name != NULL ? "%s" : "esp32-%s", c->name != NULL ? c->name : hex) ||
-        !copy(header, sizeof header, "X-Provider-Token: %s\r\n", c->token != NULL ? c->token : "")) {
-        return ESP_ERR_INVALID_SIZE;
-    }
-    return ESP_OK;
+    return to_esp(mcplink_target_set(&target, p, c->host, c->name != NULL ? c->name : own, c->token));
 }
 
 static mcplink_provider_config provider_of(const mcplink_esp_config *c)
 {
-    mcplink_provider_config p = {.name = name, .aggregate = c->aggregate};
-
-    p.link.host = host;
-    p.link.port = c->port;
-    p.link.tls = c->tls;
-    p.link.extra_headers = c->token != NULL ? header : NULL;
-    p.link.connect_timeout_ms = c->connect_timeout_ms;
-    p.link.handshake_timeout_ms = c->handshake_timeout_ms;
-    p.link.retry_initial_ms = c->retry_initial_ms;
-    p.link.retry_max_ms = c->retry_max_ms;
-    p.link.ping_interval_ms = c->ping_interval_ms;
-    p.link.rx_buffer = rx;
-    p.link.rx_capacity = sizeof rx;
-    return p;
+    return (mcplink_provider_config){
+        .aggregate = c->aggregate,
+        .link = {.port = c->port,
+                 .tls = c->tls,
+                 .connect_timeout_ms = c->connect_timeout_ms,
+                 .handshake_timeout_ms = c->handshake_timeout_ms,
+                 .retry_initial_ms = c->retry_initial_ms,
+                 .retry_max_ms = c->retry_max_ms,
+                 .ping_interval_ms = c->ping_interval_ms,
+                 .rx_buffer = rx,
+                 .rx_capacity = sizeof rx},
+    };
 }
 
-static void prepare(void)
+static void prepare(const mcplink_esp_config *config)
 {
-    mcplink_agent_config c = {.handler = handle, .on_event = on_event, .reply = reply, .reply_cap = sizeof reply,
-                              .outbox = outbox, .outbox_cap = sizeof outbox, .poll_ms = CONFIG_MCPLINK_POLL_MS,
-                              .wait_for_network = 1};
+    mcplink_agent_config c = {.handler = config->handler, .on_event = on_event, .reply = reply,
+                              .reply_cap = sizeof reply, .outbox = outbox, .outbox_cap = sizeof outbox,
+                              .poll_ms = CONFIG_MCPLINK_POLL_MS, .wait_for_network = 1};
 
     os.stack = CONFIG_MCPLINK_TASK_STACK;
     os.priority = CONFIG_MCPLINK_TASK_PRIORITY;
@@ -169,23 +153,22 @@ esp_err_t mcplink_esp_start(const mcplink_esp_config *config)
     mcplink_provider_config provider;
     esp_err_t rc;
 
-    if (config == NULL) {
+    if (config == NULL || config->handler == NULL) {
         return ESP_ERR_INVALID_ARG;
     }
     if (ip_handler != NULL) {
         return ESP_ERR_INVALID_STATE;
     }
     if (!atomic_load(&ready)) {
-        prepare();
+        prepare(config);
     }
-    rc = copy_texts(config);
+    provider = provider_of(config);
+    rc = set_target(&provider, config);
     if (rc != ESP_OK) {
         return rc;
     }
-    current = *config;
     tls.ca_pem = config->ca_pem;
-    provider = provider_of(config);
-    rc = to_esp(mcplink_agent_set_provider(&agent, &provider));
+    rc = to_esp(mcplink_agent_configure(&agent, &provider, config->handler, config->user));
     if (rc == ESP_OK) {
         mcplink_agent_network(&agent, 0);
         rc = watch_network(!config->no_wait_for_ip);
@@ -216,4 +199,4 @@ esp_err_t mcplink_esp_send(const char *json, size_t len)
 
 bool mcplink_esp_is_connected(void) { return atomic_load(&ready) && mcplink_agent_is_connected(&agent) != 0; }
 
-const char *mcplink_esp_slot_name(void) { return name; }
+const char *mcplink_esp_slot_name(void) { return target.name; }
