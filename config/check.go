@@ -11,7 +11,7 @@ func checkAny(s string) (string, error) { return s, nil }
 
 func checkNotEmpty(s string) (string, error) {
 	if strings.TrimSpace(s) == "" {
-		return "", errors.New("must not be empty")
+		return "", errEmpty
 	}
 	return s, nil
 }
@@ -24,6 +24,10 @@ func checkHost(s string) (string, error) {
 	}
 	if s == "" || strings.ContainsAny(s, ":/[]?#@ \t\r\n") {
 		return "", errors.New("must be a host name or an IP address, without port, brackets or scheme")
+	}
+	// No name ends in a number: it is meant to be an address.
+	if last := s[strings.LastIndexByte(s, '.')+1:]; last != "" && strings.Trim(last, "0123456789") == "" {
+		return "", errors.New("must be an IP address of four numbers from 0 to 255, or a host name")
 	}
 	return s, nil
 }
@@ -59,7 +63,7 @@ func checkSuffix(s string) (string, error) {
 	name := strings.TrimPrefix(s, "/")
 	switch {
 	case name == "":
-		return "", errors.New("must not be empty")
+		return "", errEmpty
 	case strings.Contains(name, "/"):
 		return "", errors.New(`must be one path segment, such as "/mcp"`)
 	case strings.ContainsAny(name, "?#% \t\r\n"):
@@ -97,6 +101,10 @@ type conflict struct {
 func (c *Config) conflicts() []conflict {
 	var found []conflict
 	add := func(text string, names ...string) { found = append(found, conflict{names, errors.New(text)}) }
+
+	if err := c.checkLocale(); err != nil {
+		add(err.Error(), "locale")
+	}
 
 	switch cert, key := c.TLS.Cert != "", c.TLS.Key != ""; {
 	case c.Protocol == ProtocolHTTP, cert && key:

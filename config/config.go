@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/sha256"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -131,22 +132,23 @@ type Config struct {
 	MCPServers     []MCPServer     `toml:"mcpServers" json:"mcpServers,omitempty"`
 	MCPBBundles    []MCPBBundle    `toml:"mcpbBundles" json:"mcpbBundles,omitempty"`
 
+	// Disabled names the slots of entries with enabled = false, which [Load] and
+	// Validate take out of the lists.
+	Disabled []string `toml:"-" json:"-"`
+
 	// Slots holds what single slots do differently, by slot name. Read it
 	// through [Config.Slot], which fills in the broker-wide values.
 	Slots map[string]Slot `toml:"slots" json:"slots,omitempty"`
 
 	// File is the configuration file that was read, empty without one.
 	File string `toml:"-" json:"-"`
+	// Digest is the SHA-256 of what [Load] read from File, zero without a file.
+	Digest [sha256.Size]byte `toml:"-" json:"-"`
+	// Blank: File sets nothing. It is empty, or all comments.
+	Blank bool `toml:"-" json:"-"`
 	// Warnings are whole lines to show to the operator. They never stop the
 	// broker.
 	Warnings []string `toml:"-" json:"-"`
-}
-
-// TLS names the PEM files of the listener. After [Load], relative names from a
-// file are joined to that file's directory (spec 03 5.2).
-type TLS struct {
-	Cert string `toml:"cert" json:"cert,omitempty"`
-	Key  string `toml:"key" json:"key,omitempty"`
 }
 
 // Paths are the URL paths of the listener (spec 01 0.4 and 1.6). All begin
@@ -280,6 +282,7 @@ func (c *Config) Relays(name string) bool {
 // Validate reports everything wrong with a configuration made by hand, as an
 // [*Error]. [Load] has validated what it returns.
 func (c *Config) Validate() error {
+	c.dropDisabled()
 	var found []Problem
 	add := func(name string, err error) {
 		if err != nil {

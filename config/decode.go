@@ -53,6 +53,8 @@ type schema struct {
 	tables      map[string]*schema
 	unavailable []string
 	misplaced   []string // top-level keys, to recognise one under a header
+	// homes tells where else a key is known, nil where nothing is akin.
+	homes map[string][]string
 }
 
 func newSchema(title, prefix string, unavailable []string) *schema {
@@ -115,8 +117,8 @@ func (s *schema) names() []string {
 
 // conflicts reports problems between settings, at the place of one that was
 // given. The map names the variable or flag that gave a setting its value.
-func (d *decoder) conflicts(set map[string]string) {
-	for _, c := range d.cfg.conflicts() {
+func (d *decoder) conflicts(found []conflict, set map[string]string) {
+	for _, c := range found {
 		if slices.ContainsFunc(c.names, func(name string) bool { return d.bad[name] }) {
 			continue
 		}
@@ -135,8 +137,15 @@ func (d *decoder) conflicts(set map[string]string) {
 	}
 }
 
-// sort puts problems in the order of the file, those without a place last.
+// sort puts problems in the order of the file, those without a place last. What is
+// wrong in a template is found with each entry that starts from it, and told once.
 func (d *decoder) sort() {
+	told := map[Problem]bool{}
+	d.found = slices.DeleteFunc(d.found, func(p Problem) bool {
+		before := told[p]
+		told[p] = true
+		return before
+	})
 	slices.SortStableFunc(d.found, func(a, b Problem) int {
 		if a.Line == 0 || b.Line == 0 {
 			return cmp.Compare(b.Line, a.Line)
@@ -183,7 +192,8 @@ func (d *decoder) member(m member, s *schema) {
 
 func (d *decoder) value(m member, full string, k key) {
 	d.places[full] = m.value.pos
-	for _, f := range k.value.fromNode(m.value, d.dir) {
+	faults := k.value.fromNode(m.value, d.dir)
+	for _, f := range faults {
 		d.bad[full] = true
 		var u unknownKey
 		if errors.As(f.err, &u) {
@@ -196,6 +206,9 @@ func (d *decoder) value(m member, full string, k key) {
 		}
 		d.problem(f.pos, "%s %v", label(full), f.err)
 	}
+	if k.expands && len(faults) == 0 {
+		d.references(full, m.value)
+	}
 }
 
 func (d *decoder) unknown(m member, s *schema) {
@@ -204,7 +217,10 @@ func (d *decoder) unknown(m member, s *schema) {
 		where = " in " + s.title
 	}
 	tip := hint(m.name, s.names())
-	if slices.Contains(s.misplaced, m.name) {
+	switch homes := s.homes[m.name]; {
+	case len(homes) > 0:
+		tip = fmt.Sprintf(" (it is a key of %s)", strings.Join(homes, " and "))
+	case slices.Contains(s.misplaced, m.name):
 		tip = " (it belongs at the top level, before any table)"
 	}
 	d.problem(m.pos, "unknown key %q%s%s", m.name, where, tip)

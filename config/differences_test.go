@@ -39,7 +39,11 @@ func TestValidateUpstreams(t *testing.T) {
 	c.StdioUpstreams[0].Isolation = "none"
 	c.MCPServers[0].Name = "x"
 	c.MCPBBundles[0].PublicKey = ""
-	want := `[[stdioUpstreams]] "x": "isolation" must be shared or session
+	c.StdioUpstreams[0].Args = []string{"-y", "${}"}
+	c.StdioUpstreams[0].Env = map[string]string{"A=B": "x"}
+	want := `[[stdioUpstreams]] "x": "args" has "${}", which names no variable
+[[stdioUpstreams]] "x": "env" has the name "A=B", which no variable can have
+[[stdioUpstreams]] "x": "isolation" must be shared or session
 [[mcpServers]] names the slot "x", which another upstream has
 [[mcpbBundles]] needs "publicKey"`
 	if err := c.Validate(); err == nil || err.Error() != want {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/sha256"
 	"strings"
 	"testing"
 
@@ -47,7 +48,7 @@ func TestPrecedence(t *testing.T) {
 			want := Default()
 			want.File, want.Port, want.Host, want.ProviderTakeover, want.ProviderHeartbeatIntervalMs = "broker.toml", 1, "file", "reject", 7
 			want.AllowedOrigins = Origins{List: []string{"https://file"}}
-			want.Paths.Provider = "/file"
+			want.Paths.Provider, want.Digest = "/file", sha256.Sum256([]byte(fromFile))
 			tt.edit(want)
 			got := mustLoad(t, Source{Environ: tt.env, Flags: tt.flags})
 			if diff := cmp.Diff(want, got); diff != "" {

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -36,20 +37,13 @@ const maxSecretBytes = 1 << 20
 func Expand(s string, v Variables) (string, error) {
 	var out strings.Builder
 	for {
-		i := strings.Index(s, "${")
-		if i < 0 {
-			out.WriteString(s)
+		before, name, rest, found, err := cutReference(s)
+		if err != nil {
+			return "", fmt.Errorf("%w: %w", ErrUnresolved, err)
+		}
+		out.WriteString(before)
+		if !found {
 			return out.String(), nil
-		}
-		if i > 0 && s[i-1] == '$' {
-			out.WriteString(s[:i-1] + "${")
-			s = s[i+2:]
-			continue
-		}
-		out.WriteString(s[:i])
-		name, rest, closed := strings.Cut(s[i+2:], "}")
-		if !closed {
-			return "", fmt.Errorf(`%w: "${" without "}"`, ErrUnresolved)
 		}
 		value, err := v.resolve(name)
 		if err != nil {
@@ -82,18 +76,28 @@ func (v Variables) resolve(name string) (string, error) {
 }
 
 // ReadRegular reads a file of at most limit bytes. It does not open what a reader
-// could wait for, such as a named pipe. Errors do not repeat the path.
+// could wait for, such as a named pipe: every file that a configuration names, and
+// the configuration itself, is read this way. Errors do not repeat the path.
 func ReadRegular(path string, limit int64) ([]byte, error) {
 	switch info, err := os.Stat(path); {
 	case err != nil:
 		return nil, withoutPath(err)
 	case !info.Mode().IsRegular():
 		return nil, errors.New("it is not a regular file")
-	case info.Size() > limit:
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, withoutPath(err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1)) // it may be growing
+	if err != nil {
+		return nil, withoutPath(err)
+	}
+	if int64(len(data)) > limit {
 		return nil, fmt.Errorf("it is larger than %d bytes", limit)
 	}
-	data, err := os.ReadFile(path)
-	return data, withoutPath(err)
+	return data, nil
 }
 
 func withoutPath(err error) error {

@@ -18,6 +18,8 @@ type key struct {
 	// lenientEnv keeps the previous value, with a warning, when the variable
 	// holds a bad one (spec 01 8.3).
 	lenientEnv bool
+	// expands: ${NAME} in its texts is going to be expanded.
+	expands bool
 	// envOnly is a variable that adds to a key of the file: not a key itself.
 	envOnly bool
 }
@@ -128,5 +130,5 @@ func (s *Slot) keys() []key {
 		{name: "serverRequests",
 			value: optional(choice(&s.ServerRequests, ServerRequestsRefuse, ServerRequestsRelay), s.ServerRequests == ""),
 			doc:   "refuse requests that the provider opens, or relay them"},
-	}, s.HealthCheck.keys()...)
+	}, s.HealthCheck.keys(1)...)
 }

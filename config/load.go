@@ -1,9 +1,9 @@
 package config
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,8 +17,8 @@ const (
 	fileLegacy = "mcp-broker.config.json"
 )
 
-// maxFileBytes bounds a configuration file; a larger one is a mistake.
-const maxFileBytes = 1 << 20
+// MaxFileBytes bounds a configuration file; a larger one is a mistake.
+const MaxFileBytes = 1 << 20
 
 // Source says where a configuration comes from. The zero value is the files
 // of the working directory, or the defaults.
@@ -31,6 +31,11 @@ type Source struct {
 	Environ []string
 	// Flags win over everything else.
 	Flags []Flag
+	// Files asks for what a start would need besides: certificate and key that can be
+	// read and belong together.
+	Files bool
+	// Again: a broker runs already with this file, and goes on without it.
+	Again bool
 }
 
 // Flag is a command-line flag that sets a key.
@@ -53,24 +58,31 @@ func Load(src Source) (*Config, error) {
 	var data []byte
 	if path != "" {
 		if data, err = readFile(path, designated); err != nil {
-			return nil, err
+			return nil, src.placed(err)
 		}
 	}
-	if cfg, err = cfg.merge(path, data, env, src.Flags); err == nil {
-		cfg.skipMissingMounts()
+	if cfg, err = cfg.merge(path, data, env, src.Flags, src.Files); err != nil {
+		return nil, err
 	}
-	return cfg, err
+	if path != "" {
+		cfg.Digest = sha256.Sum256(data)
+	}
+	cfg.skipMissingMounts()
+	return cfg, nil
 }
 
 // Parse validates one file held in memory, without environment and flags. The
 // name decides between TOML and JSON and stands in messages.
 func Parse(name string, data []byte) (*Config, error) {
-	return Default().merge(name, data, nil, nil)
+	return Default().merge(name, data, nil, nil, false)
 }
 
 // find returns the file to read and how the operator designated it.
 func (src Source) find(env environment, cfg *Config) (path, designated string, err error) {
 	if src.Path != "" {
+		if src.Again {
+			return src.Path, "the file", nil
+		}
 		return src.Path, "the file named on the command line", nil
 	}
 	if path := env.get(EnvConfig); path != "" {
@@ -92,21 +104,22 @@ func (src Source) find(env environment, cfg *Config) (path, designated string, e
 	return "", "", nil
 }
 
+// placed adds to an unreadable file how the operator came to it.
+func (src Source) placed(err error) error {
+	var unreadable *FileError
+	if errors.As(err, &unreadable) {
+		unreadable.Named, unreadable.Again = src.Path != "", src.Again
+	}
+	return err
+}
+
 func readFile(path, designated string) ([]byte, error) {
-	f, err := os.Open(path)
+	data, err := ReadRegular(path, MaxFileBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &FileError{Path: path, Detail: designated + " does not exist", Err: err}
 	}
 	if err != nil {
-		return nil, &FileError{Path: path, Detail: reason(err), Err: err}
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
-	if err != nil {
-		return nil, &FileError{Path: path, Detail: reason(err), Err: err}
-	}
-	if len(data) > maxFileBytes {
-		return nil, &FileError{Path: path, Detail: fmt.Sprintf("it is larger than %d bytes", maxFileBytes)}
+		return nil, &FileError{Path: path, Detail: err.Error(), Err: err}
 	}
 	return data, nil
 }
@@ -122,7 +135,7 @@ func reason(err error) string {
 }
 
 // merge applies the file, then variables, then flags to c.
-func (c *Config) merge(path string, data []byte, env environment, flags []Flag) (*Config, error) {
+func (c *Config) merge(path string, data []byte, env environment, flags []Flag, files bool) (*Config, error) {
 	c.File = path
 	d := &decoder{cfg: c, name: path, dir: filepath.Dir(path), places: make(map[string]position), bad: make(map[string]bool), later: make(map[string]*node)}
 	var root *node
@@ -130,6 +143,7 @@ func (c *Config) merge(path string, data []byte, env environment, flags []Flag) 
 		root = d.parse(string(data))
 	}
 	if root != nil {
+		c.Blank = len(root.members) == 0
 		d.table(root, fileSchema(c))
 		d.upstreams()
 	}
@@ -143,7 +157,10 @@ func (c *Config) merge(path string, data []byte, env environment, flags []Flag) 
 	for key, name := range flagged {
 		set[key] = name
 	}
-	d.conflicts(set)
+	d.conflicts(c.conflicts(), set)
+	if files {
+		d.conflicts(c.unreadable(), set)
+	}
 	d.sort()
 	if err := asError(append(d.found, found...)); err != nil {
 		return nil, err
@@ -159,13 +176,17 @@ func (d *decoder) parse(doc string) *node {
 	var root *node
 	var duplicates []fault
 	var syntax *syntaxError
-	if strings.EqualFold(filepath.Ext(d.name), ".json") {
+	if d.isJSON() {
 		root, duplicates, syntax = parseJSON(doc)
 	} else {
 		root, syntax = parseTOML(doc)
 	}
 	if syntax != nil {
-		d.problem(syntax.pos, "%s", syntax.text)
+		text := syntax.text
+		if !d.isJSON() && strings.HasPrefix(strings.TrimSpace(doc), "{") {
+			text += " (this looks like JSON, and the name of a JSON file ends in .json)"
+		}
+		d.problem(syntax.pos, "%s", text)
 		return nil
 	}
 	for _, f := range duplicates {

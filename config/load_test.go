@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/sha256"
 	"errors"
 	"io/fs"
 	"os"
@@ -77,22 +78,21 @@ func TestDiscovery(t *testing.T) {
 func TestUnusableFileFailsClosed(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, "dir.toml/x", "")
-	write(t, "big.toml", "#"+strings.Repeat(" ", maxFileBytes))
-	const closing = ". The broker does not start without the security settings this file may hold: " +
-		"fix the file, or name another one with MCP_BROKER_CONFIG."
+	write(t, "big.toml", "#"+strings.Repeat(" ", MaxFileBytes))
+	const named = ". The broker does not start without the security settings this file may hold: fix the file, or name another one."
 	tests := []struct {
 		name string
 		src  Source
 		want string
 	}{
 		{"variable", Source{Environ: []string{"MCP_BROKER_CONFIG=nowhere.toml"}},
-			"Cannot use the config file at nowhere.toml: the file designated by MCP_BROKER_CONFIG does not exist" + closing},
+			"Cannot use the config file at nowhere.toml: the file designated by MCP_BROKER_CONFIG does not exist" + strings.TrimSuffix(named, ".") + " with MCP_BROKER_CONFIG."},
 		{"argument", Source{Path: "nowhere.json"},
-			"Cannot use the config file at nowhere.json: the file named on the command line does not exist" + closing},
+			"Cannot use the config file at nowhere.json: the file named on the command line does not exist" + named},
 		{"directory", Source{Path: "dir.toml"},
-			"Cannot use the config file at dir.toml: is a directory" + closing},
+			"Cannot use the config file at dir.toml: it is not a regular file" + named},
 		{"size", Source{Path: "big.toml"},
-			"Cannot use the config file at big.toml: it is larger than 1048576 bytes" + closing},
+			"Cannot use the config file at big.toml: it is larger than 1048576 bytes" + named},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -105,6 +105,27 @@ func TestUnusableFileFailsClosed(t *testing.T) {
 				t.Errorf("errors.Is(ErrNotExist) = %v", !missing)
 			}
 		})
+	}
+}
+
+// Who applies a changed file asks what exactly was read, and whether it says anything.
+func TestDigestAndBlank(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for text, blank := range map[string]bool{
+		"": true, "\ufeff": true, " \n\t\r\n": true, "# port = 1\n\n# [tls]": true, "port = 1": false, "[www]\n": false,
+	} {
+		write(t, "x.toml", text)
+		cfg := mustLoad(t, Source{Path: "x.toml", Environ: []string{"MCP_BROKER_PORT=2"}})
+		if cfg.Blank != blank || cfg.Digest != sha256.Sum256([]byte(text)) {
+			t.Errorf("%q: blank %t, digest %x", text, cfg.Blank, cfg.Digest)
+		}
+	}
+	write(t, "x.json", "{ }")
+	if cfg := mustLoad(t, Source{Path: "x.json"}); !cfg.Blank {
+		t.Error("an empty JSON object is not blank")
+	}
+	if cfg := mustLoad(t, Source{}); cfg.Blank || cfg.Digest != [sha256.Size]byte{} {
+		t.Errorf("no file: blank %t, digest %x", cfg.Blank, cfg.Digest)
 	}
 }
 

@@ -51,11 +51,21 @@ type FileError struct {
 	Path   string
 	Detail string
 	Err    error // may be nil
+	// Named: the command line named it, not the environment or the place.
+	Named bool
+	// Again: a running broker was to read it once more.
+	Again bool
 }
 
 func (e *FileError) Error() string {
-	return fmt.Sprintf("Cannot use the config file at %s: %s. The broker does not start without the security settings "+
-		"this file may hold: fix the file, or name another one with MCP_BROKER_CONFIG.", e.Path, e.Detail)
+	text := fmt.Sprintf("Cannot use the config file at %s: %s.", e.Path, e.Detail)
+	switch {
+	case e.Again:
+		return text + " Fix the file."
+	case e.Named:
+		return text + " The broker does not start without the security settings this file may hold: fix the file, or name another one."
+	}
+	return text + " The broker does not start without the security settings this file may hold: fix the file, or name another one with " + EnvConfig + "."
 }
 
 // Unwrap returns the underlying error of the file system.

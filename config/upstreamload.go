@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -37,18 +36,21 @@ func (c *Config) lists() map[string]func() entry {
 
 const templatesKey = "upstreamTemplates"
 
+// upstreamLists are the names of the lists, in the order they are read.
+func upstreamLists() []string { return []string{"stdioUpstreams", "mcpServers", "mcpbBundles"} }
+
 // upstreams decodes the lists once the whole file has been read: a template may
 // stand behind the entry that names it.
 func (d *decoder) upstreams() {
 	templates := d.templates()
 	taken := map[string]bool{}
-	for _, list := range []string{"stdioUpstreams", "mcpServers", "mcpbBundles"} {
+	for _, list := range upstreamLists() {
 		n := d.later[list]
 		if n == nil {
 			continue
 		}
 		if n.kind != kindArray {
-			d.problem(n.pos, "%s must be an array of tables, not %s", label(list), n)
+			d.notAList(list, n)
 			continue
 		}
 		for _, item := range n.items {
@@ -57,7 +59,14 @@ func (d *decoder) upstreams() {
 	}
 }
 
-func (d *decoder) templates() map[string]*node {
+// template is an entry of upstreamTemplates. One that is wrong by itself is reported
+// once, and not again with each entry that starts from it.
+type template struct {
+	node  *node
+	wrong bool
+}
+
+func (d *decoder) templates() map[string]template {
 	n := d.later[templatesKey]
 	if n == nil {
 		return nil
@@ -66,45 +75,87 @@ func (d *decoder) templates() map[string]*node {
 		d.problem(n.pos, "%s must be a table of templates, not %s", label(templatesKey), n)
 		return nil
 	}
-	templates := map[string]*node{}
+	homes := d.cfg.homes()
+	templates := map[string]template{}
 	for _, m := range n.members {
 		if m.value.kind != kindTable {
 			d.problem(m.value.pos, "%s must be a table, not %s", label(templatesKey+"."+m.name), m.value)
+			templates[m.name] = template{wrong: true}
 			continue
 		}
-		templates[m.name] = m.value
+		before := len(d.found)
+		kept := *m.value
+		kept.members = slices.DeleteFunc(slices.Clone(kept.members), func(set member) bool { return d.foreign(m.name, set, homes) })
+		templates[m.name] = template{&kept, len(d.found) > before}
 	}
 	return templates
 }
 
-func (d *decoder) entry(list string, n *node, templates map[string]*node, taken map[string]bool) {
+// foreign reports a key that no template can hold.
+func (d *decoder) foreign(name string, set member, homes map[string][]string) bool {
+	s := newSchema(fmt.Sprintf("[%s.%s]", templatesKey, name), "", nil)
+	switch {
+	case set.name == "template":
+		d.problem(set.pos, `%s must not have "template": it is for entries, a template starts from nothing`, s.title)
+	case homes[set.name] == nil:
+		for known := range homes {
+			s.keys[known] = key{}
+		}
+		s.misplaced = sortedNames(fileSchema(d.cfg).keys)
+		d.unknown(set, s)
+	default:
+		return false
+	}
+	return true
+}
+
+func (d *decoder) entry(list string, n *node, templates map[string]template, taken map[string]bool) {
 	if n.kind != kindTable {
 		d.problem(n.pos, "%s must hold tables, not %s", label(list), n)
 		return
 	}
 	e := d.cfg.lists()[list]()
-	before := len(d.found)
-	s := entrySchema("[["+list+"]]", e)
+	before, sound := len(d.found), true
+	s := d.entrySchema("[["+list+"]]", e)
 	for _, m := range n.members {
 		if m.name == "template" && m.value.kind == kindString {
-			d.fromTemplate(m.value, templates, e)
+			sound = d.fromTemplate(m.value, templates, e, entryTitle(list, n))
 		}
 	}
 	d.table(n, s)
-	if len(d.found) > before {
+	if !sound || len(d.found) > before {
 		return
 	}
 	d.complete(list, n, e, taken)
 }
 
-// fromTemplate gives an entry the settings of a template first.
-func (d *decoder) fromTemplate(name *node, templates map[string]*node, e entry) {
-	t := templates[name.text]
-	if t == nil {
-		d.problem(name.pos, "%s has no entry %q%s", label(templatesKey), name.text, hint(name.text, sortedNames(templates)))
-		return
+// entryTitle names an entry in a message about something else.
+func entryTitle(list string, n *node) string {
+	if name := n.member("name"); name != nil && name.kind == kindString {
+		return fmt.Sprintf("[[%s]] %s", list, quote(name.text))
 	}
-	d.table(t, entrySchema(fmt.Sprintf("[%s.%s]", templatesKey, name.text), e))
+	return "a [[" + list + "]]"
+}
+
+// fromTemplate gives an entry the settings of a template first. It is false where the
+// template is wrong.
+func (d *decoder) fromTemplate(name *node, templates map[string]template, e entry, user string) bool {
+	t, known := templates[name.text]
+	switch {
+	case !known:
+		d.problem(name.pos, "%s has no entry %q%s", label(templatesKey), name.text, hint(name.text, sortedNames(templates)))
+	case t.node != nil:
+		d.table(t.node, d.entrySchema(fmt.Sprintf("[%s.%s], which %s starts from", templatesKey, name.text, user), e))
+	}
+	return known && !t.wrong
+}
+
+// entrySchema also recognises keys that belong elsewhere.
+func (d *decoder) entrySchema(title string, e entry) *schema {
+	s := entrySchema(title, e)
+	s.homes = d.cfg.homes()
+	s.misplaced = sortedNames(fileSchema(d.cfg).keys)
+	return s
 }
 
 func entrySchema(title string, e entry) *schema {
@@ -122,17 +173,44 @@ func (d *decoder) complete(list string, n *node, e entry, taken map[string]bool)
 		d.problem(n.pos, "[[%s]] needs %q", list, name)
 		return
 	}
-	name := e.common().Name
-	if taken[name] {
-		d.problem(n.pos, "[[%s]] names the slot %q, which another upstream has", list, name)
-		return
-	}
-	taken[name] = true
 	if s, ok := e.(*MCPServer); ok && !s.OAuth.IsZero() && (s.OAuth.ClientID == "" || s.OAuth.ClientSecret == "") {
 		d.problem(n.pos, `[[%s]] oauth needs "tokenUrl", "clientId" and "clientSecret"`, list)
 		return
 	}
-	d.cfg.add(e)
+	name := e.common().Name
+	switch {
+	case e.common().Disabled:
+		d.cfg.Disabled = append(d.cfg.Disabled, name)
+	case taken[name]:
+		d.problem(n.pos, "[[%s]] names the slot %q, which another upstream has", list, name)
+	default:
+		taken[name] = true
+		d.cfg.add(e)
+	}
+}
+
+// dropDisabled takes the entries that are not to be started out of the lists.
+func (c *Config) dropDisabled() {
+	c.StdioUpstreams = withoutDisabled(c, c.StdioUpstreams, func(s *StdioUpstream) *Upstream { return &s.Upstream })
+	c.MCPServers = withoutDisabled(c, c.MCPServers, func(s *MCPServer) *Upstream { return &s.Upstream })
+	c.MCPBBundles = withoutDisabled(c, c.MCPBBundles, func(b *MCPBBundle) *Upstream { return &b.Upstream })
+}
+
+func withoutDisabled[E any](c *Config, list []E, common func(*E) *Upstream) []E {
+	isDisabled := func(e E) bool { return common(&e).Disabled }
+	if !slices.ContainsFunc(list, isDisabled) {
+		return list
+	}
+	var kept []E // the list is the caller's
+	c.Disabled = slices.Clip(c.Disabled)
+	for _, e := range list {
+		if isDisabled(e) {
+			c.Disabled = append(c.Disabled, common(&e).Name)
+			continue
+		}
+		kept = append(kept, e)
+	}
+	return kept
 }
 
 // upstreamProblems checks upstreams made by hand.
@@ -151,7 +229,11 @@ func (c *Config) upstreamProblems() []Problem {
 			}
 		}
 		for _, k := range e.keys() {
-			if err := k.value.check(); err != nil {
+			err := k.value.check()
+			if err == nil {
+				err = k.checkTexts()
+			}
+			if err != nil {
 				problem("%q: %q %v", name, k.name, err)
 			}
 		}
@@ -198,7 +280,7 @@ func (c *Config) add(e entry) {
 func checkUpstreamName(name string) (string, error) {
 	switch name {
 	case "":
-		return "", errors.New("must not be empty")
+		return "", errEmpty
 	case "_broker", "_all":
 		return "", errors.New("must not be a slot that is reserved by the broker")
 	}
@@ -219,87 +301,4 @@ func checkRemoteURL(s string) (string, error) {
 		return "", fmt.Errorf("must not hold credentials; use headers%w", errSecret)
 	}
 	return u.String(), nil
-}
-
-// errFileOnly answers a variable or a flag for a value that only a file can set.
-var errFileOnly = errors.New("can be set in a file only")
-
-// listValue is a list of strings.
-type listValue struct{ p *[]string }
-
-func (v *listValue) typ() string           { return "list of strings" }
-func (v *listValue) String() string        { return strings.Join(*v.p, " ") }
-func (v *listValue) fromText(string) error { return errFileOnly }
-func (v *listValue) check() error          { return nil }
-
-func (v *listValue) fromNode(n *node, _ string) []fault {
-	list, found := stringsFrom(n)
-	if len(found) == 0 {
-		*v.p = list
-	}
-	return found
-}
-
-func stringsFrom(n *node) ([]string, []fault) {
-	must := errors.New("must be a list of strings")
-	if n.kind != kindArray {
-		return nil, refuse(n, must)
-	}
-	list := []string{}
-	for _, item := range n.items {
-		if item.kind != kindString {
-			return nil, refuse(item, must)
-		}
-		list = append(list, item.text)
-	}
-	return list, nil
-}
-
-// mapValue is a table of strings. One of an entry is merged over one of its
-// template.
-type mapValue struct{ p *map[string]string }
-
-func (v *mapValue) typ() string           { return "table of strings" }
-func (v *mapValue) String() string        { return strings.Join(sortedNames(*v.p), " ") }
-func (v *mapValue) fromText(string) error { return errFileOnly }
-func (v *mapValue) check() error          { return nil }
-
-func (v *mapValue) fromNode(n *node, _ string) []fault {
-	must := errors.New("must be a table of strings")
-	if n.kind != kindTable {
-		return refuse(n, must)
-	}
-	merged := maps.Clone(*v.p)
-	if merged == nil {
-		merged = map[string]string{}
-	}
-	for _, m := range n.members {
-		if m.value.kind != kindString {
-			return refuse(m.value, must)
-		}
-		merged[m.name] = m.value.text
-	}
-	*v.p = merged
-	return nil
-}
-
-// inheritValue takes true, false or names.
-type inheritValue struct{ p *Inherit }
-
-func (v *inheritValue) typ() string           { return "true, false or a list of names" }
-func (v *inheritValue) String() string        { return strings.Join(v.p.Names, " ") }
-func (v *inheritValue) fromText(string) error { return errFileOnly }
-func (v *inheritValue) check() error          { return nil }
-
-func (v *inheritValue) fromNode(n *node, _ string) []fault {
-	if n.kind == kindBool {
-		*v.p = Inherit{All: n.truth}
-		return nil
-	}
-	names, found := stringsFrom(n)
-	if len(found) > 0 {
-		return refuse(n, errors.New("must be true, false or a list of names"))
-	}
-	*v.p = Inherit{Names: names}
-	return nil
 }

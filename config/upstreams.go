@@ -19,6 +19,8 @@ type Upstream struct {
 	Name string
 	// Aggregate joins _all. Default false for stdioUpstreams, true for the others.
 	Aggregate bool
+	// Disabled entries are not started. Default false; the key is enabled = true.
+	Disabled bool
 	// Template is an entry of upstreamTemplates to start from.
 	Template string
 	// Vars are names for ${NAME} of this entry alone; they win over the
@@ -50,10 +52,14 @@ type Retry struct {
 type HealthCheck struct {
 	Tool             string
 	Args             string // JSON object; empty is {}
-	IntervalSeconds  int    // default 30
+	IntervalSeconds  int    // default 30; see Off
 	TimeoutSeconds   int    // default 10
 	FailureThreshold int    // default 3
 }
+
+// Off reports that an upstream is not checked: intervalSeconds is 0. The zero value is
+// the default, and not off.
+func (h HealthCheck) Off() bool { return h.IntervalSeconds == 0 && h.TimeoutSeconds != 0 }
 
 func (h HealthCheck) withDefaults() HealthCheck {
 	h.Args = cmp.Or(h.Args, "{}")
@@ -145,23 +151,26 @@ func (u *Upstream) keys() []key {
 	return append([]key{
 		{name: "name", value: text(&u.Name, checkUpstreamName), doc: "the slot"},
 		{name: "aggregate", value: boolean(&u.Aggregate), doc: "join _all"},
+		{name: "enabled", value: &enabledValue{&u.Disabled}, doc: "false leaves the entry out, as if it were not there"},
 		{name: "template", value: text(&u.Template, checkAny), doc: "entry of upstreamTemplates to start from"},
-		{name: "vars", value: &mapValue{&u.Vars}, doc: "names for ${NAME} of this entry alone"},
+		{name: "vars", value: &mapValue{&u.Vars, checkVar}, doc: "names for ${NAME} of this entry alone"},
 		{name: "maxRestarts", value: integer(&u.MaxRestarts, 0, maxCount), doc: "failed attempts in a row before it is given up; 0 is never"},
 		{name: "minUptimeSeconds", value: optional(integer(&u.MinUptimeSeconds, 1, year), u.MinUptimeSeconds == 0), doc: "up this long, an upstream has proved itself"},
 		{name: "startTimeoutSeconds", value: optional(integer(&u.StartTimeoutSeconds, 1, year), u.StartTimeoutSeconds == 0), doc: "from the start to the first answer"},
 		{name: "retry.intervalSeconds", value: optional(integer(&u.Retry.IntervalSeconds, 1, year), u.Retry.IntervalSeconds == 0), doc: "before each of the first attempts"},
 		{name: "retry.attempts", value: integer(&u.Retry.Attempts, 0, maxCount), doc: "how many those are"},
 		{name: "retry.slowIntervalSeconds", value: optional(integer(&u.Retry.SlowIntervalSeconds, 1, year), u.Retry.SlowIntervalSeconds == 0), doc: "before each later one"},
-	}, u.HealthCheck.keys()...)
+	}, u.HealthCheck.keys(0)...)
 }
 
-func (h *HealthCheck) keys() []key {
+// keys binds its settings. The interval is least or more: only the checks of an upstream
+// can be switched off.
+func (h *HealthCheck) keys(least int64) []key {
 	const year = 366 * 24 * 3600
 	return []key{
 		{name: "healthCheck.tool", value: text(&h.Tool, checkAny), doc: "tool whose call shows that the provider works"},
 		{name: "healthCheck.args", value: &jsonValue{&h.Args}, doc: "its arguments"},
-		{name: "healthCheck.intervalSeconds", value: optional(integer(&h.IntervalSeconds, 1, year), h.IntervalSeconds == 0), doc: "between two checks"},
+		{name: "healthCheck.intervalSeconds", value: optional(integer(&h.IntervalSeconds, least, year), h.IntervalSeconds == 0), doc: "between two checks; 0 is none, for upstreams"},
 		{name: "healthCheck.timeoutSeconds", value: optional(integer(&h.TimeoutSeconds, 1, year), h.TimeoutSeconds == 0), doc: "of one check"},
 		{name: "healthCheck.failureThreshold", value: optional(integer(&h.FailureThreshold, 1, maxCount), h.FailureThreshold == 0), doc: "failures in a row that make it unhealthy"},
 	}
@@ -169,11 +178,11 @@ func (h *HealthCheck) keys() []key {
 
 func (s *StdioUpstream) keys() []key {
 	return append(s.Upstream.keys(),
-		key{name: "command", value: text(&s.Command, checkNotEmpty), doc: "program, found in the PATH of the child"},
-		key{name: "args", value: &listValue{&s.Args}, doc: "its arguments"},
-		key{name: "env", value: &mapValue{&s.Env}, doc: "its environment, beside what it inherits"},
+		key{name: "command", value: text(&s.Command, checkCommand), expands: true, doc: "program, found in the PATH of the child"},
+		key{name: "args", value: &listValue{&s.Args}, expands: true, doc: "its arguments"},
+		key{name: "env", value: &mapValue{&s.Env, checkVariable}, expands: true, doc: "its environment, beside what it inherits"},
 		key{name: "envFile", value: file(&s.EnvFile), doc: "file of more variables, NAME=value a line"},
-		key{name: "cwd", value: file(&s.Cwd), doc: "its working directory"},
+		key{name: "cwd", value: place(&s.Cwd), expands: true, doc: "its working directory"},
 		key{name: "inheritEnv", value: &inheritValue{&s.InheritEnv}, doc: "true, or names of variables of the broker to pass on"},
 		key{name: "isolation", value: optional(choice(&s.Isolation, IsolationShared, IsolationSession), s.Isolation == ""), doc: "one child for all clients, or one for each session"},
 		key{name: "graceMs", value: millis(&s.GraceMs), doc: "from TERM to KILL"},
@@ -182,13 +191,13 @@ func (s *StdioUpstream) keys() []key {
 
 func (s *MCPServer) keys() []key {
 	return append(s.Upstream.keys(),
-		key{name: "url", value: text(&s.URL, checkRemoteURL), doc: "http, https, ws or wss"},
-		key{name: "transport", value: optional(choice(&s.Transport, transports...), s.Transport == ""), doc: "decided from the URL without it"},
-		key{name: "headers", value: &mapValue{&s.Headers}, doc: "sent with every request"},
-		key{name: "oauth.tokenUrl", value: optional(text(&s.OAuth.TokenURL, checkRemoteURL), s.OAuth.TokenURL == ""), doc: "where tokens are had"},
-		key{name: "oauth.clientId", value: optional(text(&s.OAuth.ClientID, checkNotEmpty), s.OAuth.ClientID == ""), doc: "the broker's name there"},
-		key{name: "oauth.clientSecret", value: optional(text(&s.OAuth.ClientSecret, checkNotEmpty), s.OAuth.ClientSecret == ""), doc: "and its secret, as ${NAME} or ${file:PATH}"},
-		key{name: "oauth.scopes", value: &listValue{&s.OAuth.Scopes}, doc: "scopes to ask for"},
+		key{name: "url", value: text(&s.URL, checkRemoteURL), expands: true, doc: "http, https, ws or wss"},
+		key{name: "transport", value: optional(choice(&s.Transport, transports...), s.Transport == ""), doc: "without it decided from the URL, and for streamable-http by what the server answers"},
+		key{name: "headers", value: &mapValue{&s.Headers, checkHeader}, expands: true, doc: "sent with every request"},
+		key{name: "oauth.tokenUrl", value: optional(text(&s.OAuth.TokenURL, checkRemoteURL), s.OAuth.TokenURL == ""), expands: true, doc: "where tokens are had"},
+		key{name: "oauth.clientId", value: optional(text(&s.OAuth.ClientID, checkNotEmpty), s.OAuth.ClientID == ""), expands: true, doc: "the broker's name there"},
+		key{name: "oauth.clientSecret", value: optional(text(&s.OAuth.ClientSecret, checkNotEmpty), s.OAuth.ClientSecret == ""), expands: true, doc: "and its secret, as ${NAME} or ${file:PATH}"},
+		key{name: "oauth.scopes", value: &listValue{&s.OAuth.Scopes}, expands: true, doc: "scopes to ask for"},
 	)
 }
 
@@ -197,8 +206,8 @@ func (b *MCPBBundle) keys() []key {
 		key{name: "path", value: file(&b.Path), doc: "the bundle"},
 		key{name: "publicKey", value: file(&b.PublicKey), doc: "PEM public key or certificate of its signer"},
 		key{name: "signature", value: file(&b.Signature), doc: "detached signature; <path>.sig or the embedded one without it"},
-		key{name: "userConfig", value: &anyMapValue{&b.UserConfig}, doc: "answers for the questions of its manifest"},
-		key{name: "env", value: &mapValue{&b.Env}, doc: "environment, beside what the manifest says"},
+		key{name: "userConfig", value: &anyMapValue{&b.UserConfig}, expands: true, doc: "answers for the questions of its manifest"},
+		key{name: "env", value: &mapValue{&b.Env, checkVariable}, expands: true, doc: "environment, beside what the manifest says"},
 		key{name: "inheritEnv", value: &inheritValue{&b.InheritEnv}, doc: "true, or names of variables of the broker to pass on"},
 		key{name: "graceMs", value: millis(&b.GraceMs), doc: "from TERM to KILL"},
 	)

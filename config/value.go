@@ -40,9 +40,12 @@ func faulty(pos position, err error) []fault {
 // errSecret marks a refusal that must not repeat what the file has.
 var errSecret = errors.New("")
 
+// errEmpty says enough: there is nothing to repeat.
+var errEmpty = errors.New("must not be empty")
+
 // refuse says what a setting must be and what the file has instead.
 func refuse(n *node, must error) []fault {
-	if errors.Is(must, errSecret) {
+	if errors.Is(must, errSecret) || errors.Is(must, errEmpty) {
 		return faulty(n.pos, must)
 	}
 	return faulty(n.pos, fmt.Errorf("%w, not %s", must, n))
@@ -97,6 +100,27 @@ func (v *intValue[T]) fromText(s string) error {
 	return v.set(int64(math.Floor(f)), isTime)
 }
 
+// enabledValue is a switch that is on unless something says otherwise.
+type enabledValue struct{ disabled *bool }
+
+func (v *enabledValue) String() string { return strconv.FormatBool(!*v.disabled) }
+func (v *enabledValue) typ() string    { return "true or false" }
+func (v *enabledValue) check() error   { return nil }
+
+func (v *enabledValue) fromNode(n *node, dir string) []fault {
+	enabled := !*v.disabled
+	found := boolean(&enabled).fromNode(n, dir)
+	*v.disabled = !enabled
+	return found
+}
+
+func (v *enabledValue) fromText(s string) error {
+	enabled := !*v.disabled
+	err := boolean(&enabled).fromText(s)
+	*v.disabled = !enabled
+	return err
+}
+
 type boolValue struct{ p *bool }
 
 func boolean(p *bool) value         { return &boolValue{p} }
@@ -134,9 +158,11 @@ func choice(p *string, words ...string) value { return &choiceValue{p, words} }
 func (v *choiceValue) String() string         { return *v.p }
 func (v *choiceValue) must() error            { return errors.New("must be " + v.typ()) }
 func (v *choiceValue) check() error           { return v.fromText(*v.p) }
-func (v *choiceValue) typ() string {
-	last := len(v.words) - 1
-	return strings.Join(v.words[:last], ", ") + " or " + v.words[last]
+func (v *choiceValue) typ() string            { return choiceOf(v.words) }
+
+func choiceOf(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 func (v *choiceValue) fromText(s string) error {
@@ -161,12 +187,14 @@ func (v *choiceValue) fromNode(n *node, _ string) []fault {
 type textValue struct {
 	p     *string
 	clean func(string) (string, error)
-	// isFile marks a file name, relative to the configuration file.
-	isFile bool
+	// isFile marks a file name, relative to the configuration file, and expands one
+	// that may hold ${NAME}.
+	isFile, expands bool
 }
 
 func text(p *string, clean func(string) (string, error)) value { return &textValue{p: p, clean: clean} }
 func file(p *string) value                                     { return &textValue{p: p, clean: checkAny, isFile: true} }
+func place(p *string) value                                    { return &textValue{p: p, clean: checkAny, isFile: true, expands: true} }
 func (v *textValue) String() string                            { return *v.p }
 func (v *textValue) check() error                              { return v.fromText(*v.p) }
 func (v *textValue) typ() string {
@@ -192,7 +220,8 @@ func (v *textValue) fromNode(n *node, dir string) []fault {
 	if err := v.fromText(n.text); err != nil {
 		return refuse(n, err)
 	}
-	if v.isFile && n.text != "" && !filepath.IsAbs(n.text) {
+	// What a name begins with may turn out to be an absolute path.
+	if v.isFile && n.text != "" && !filepath.IsAbs(n.text) && !(v.expands && strings.HasPrefix(n.text, "${")) {
 		*v.p = filepath.Join(dir, n.text)
 	}
 	return nil

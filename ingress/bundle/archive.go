@@ -31,7 +31,7 @@ type entry struct {
 }
 
 // openArchive checks everything that can be known without unpacking.
-func openArchive(content []byte, l Limits) (*archive, error) {
+func openArchive(ctx context.Context, content []byte, l Limits) (*archive, error) {
 	content, err := checkDirectory(content, l.Entries)
 	if err != nil {
 		return nil, err
@@ -56,13 +56,17 @@ func openArchive(content []byte, l Limits) (*archive, error) {
 	if a.total > smallArchive && (a.total-1)/l.Ratio >= int64(len(content)) {
 		return nil, refusal(ErrLimit, "the archive unpacks to %d bytes, more than %d times its size", a.total, l.Ratio)
 	}
-	return a, a.index()
+	return a, a.index(ctx)
 }
 
-// index refuses names that mean two things.
-func (a *archive) index() error {
+// index refuses names that mean two things, and more directories than there may be
+// entries: a path makes those on its way without an entry of their own.
+func (a *archive) index(ctx context.Context) error {
 	dirs := make(map[string]bool)
 	for _, e := range a.entries {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if e.dir {
 			dirs[e.name] = true
 		} else if a.files[e.name] != nil {
@@ -72,6 +76,9 @@ func (a *archive) index() error {
 		}
 		for dir := path.Dir(e.name); dir != "." && !dirs[dir]; dir = path.Dir(dir) {
 			dirs[dir] = true
+		}
+		if len(a.files)+len(dirs) > a.limits.Entries {
+			return refusal(ErrLimit, "the archive has more than %d files and directories", a.limits.Entries)
 		}
 	}
 	for name := range a.files {
@@ -96,6 +103,9 @@ func checkEntry(f *zip.File, l Limits) (entry, error) {
 	e := entry{File: f, dir: strings.HasSuffix(f.Name, "/"), name: strings.TrimSuffix(f.Name, "/")}
 	if len(f.Name) > l.PathBytes {
 		return e, refusal(ErrLimit, "ZIP entry %.60q... has a path longer than %d bytes", f.Name, l.PathBytes)
+	}
+	if strings.Count(e.name, "/") >= l.Depth {
+		return e, refusal(ErrLimit, "ZIP entry %.60q... has a path of more than %d elements", f.Name, l.Depth)
 	}
 	if err := checkName(f.Name, e.name); err != nil {
 		return e, err
@@ -149,7 +159,7 @@ func printable(name string) string {
 func (a *archive) has(name string) bool { return a.files[name] != nil }
 
 // manifest reads manifest.json.
-func (a *archive) manifest() ([]byte, error) {
+func (a *archive) manifest(ctx context.Context) ([]byte, error) {
 	f := a.files[manifestName]
 	if f == nil {
 		return nil, refusal(ErrManifest, "manifest.json missing inside the bundle")
@@ -158,7 +168,7 @@ func (a *archive) manifest() ([]byte, error) {
 		return nil, refusal(ErrLimit, "manifest.json is larger than %d bytes", maxManifestBytes)
 	}
 	var text bytes.Buffer
-	if err := extract(context.Background(), f, &text); err != nil {
+	if err := extract(ctx, f, &text); err != nil {
 		return nil, err
 	}
 	return text.Bytes(), nil

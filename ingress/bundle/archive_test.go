@@ -3,11 +3,14 @@ package bundle
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -116,6 +119,12 @@ func TestHostileArchives(t *testing.T) {
 
 		{"long path", named(strings.Repeat("d/", 100) + "x"), ErrLimit,
 			fmt.Sprintf("ZIP entry %q... has a path longer than 100 bytes", strings.Repeat("d/", 30))},
+		{"deep path", named(strings.Repeat("d/", 32) + "x"), ErrLimit,
+			fmt.Sprintf("ZIP entry %q... has a path of more than 32 elements", strings.Repeat("d/", 30))},
+		{"deep directory", named(strings.Repeat("d/", 33)), ErrLimit,
+			fmt.Sprintf("ZIP entry %q... has a path of more than 32 elements", strings.Repeat("d/", 30))},
+		{"too many directories", sound(t, part{name: "a/b/c/x"}, part{name: "b/a/c/x"}, part{name: "b/a/c/"}, part{name: "b/d/"}), ErrLimit,
+			"the archive has more than 10 files and directories"},
 		{"too many", sound(t, make([]part, 20)...), ErrLimit, "the archive has more than 10 entries"},
 		{"count hides many", end(sound(t, make([]part, 20)...), 8, "\x01\x00\x01\x00"), ErrLimit, "the archive has more than 10 entries"},
 		{"too large", sound(t, part{name: "x", raw: true, change: func(h *zip.FileHeader) { h.UncompressedSize64 = 5 << 20 }}), ErrLimit,
@@ -164,9 +173,45 @@ func TestArchiveTrailer(t *testing.T) {
 		"comment":        comment,
 		"both":           append(bytes.Clone(comment), "behind"...),
 	} {
-		if _, _, err := readArchive(raw, Limits{}); err != nil {
+		if _, _, err := readArchive(t.Context(), raw, Limits{}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// The bounds are of what is refused, not of what is just within them: a directory
+// counts once, however it is named.
+func TestArchiveWithinLimits(t *testing.T) {
+	raw := sound(t, part{name: strings.Repeat("d/", 31) + "x"}, part{name: "d/"}, part{name: "d/d/"}, part{name: "d/y"})
+	for entries, accepted := range map[int]bool{34: false, 35: true} {
+		a, err := openArchive(t.Context(), raw, Limits{Entries: entries}.withDefaults())
+		if accepted != (err == nil) {
+			t.Errorf("with %d files and directories: %v", entries, err)
+		}
+		if err == nil && len(a.files) != 4 {
+			t.Errorf("%d files", len(a.files))
+		}
+	}
+}
+
+// Spec 03 4.3, for whoever reads what nobody has signed: what an archive costs is
+// bounded by its entries, however deep their paths are, and ends with the context.
+func TestHostilePathsAreCheap(t *testing.T) {
+	var parts []part
+	for i := range 4000 {
+		parts = append(parts, part{name: fmt.Sprintf("%05d/", i) + strings.Repeat("a/", 30) + "f"})
+	}
+	raw := sound(t, parts...)
+	path := write(t, filepath.Join(t.TempDir(), "x.mcpb"), raw)
+	_, err := Inspect(t.Context(), Options{Path: path})
+	refused(t, err, ErrLimit, "the archive has more than 50000 files and directories")
+	_, err = Inspect(t.Context(), Options{Path: path, Limits: Limits{Depth: 31}})
+	refused(t, err, ErrLimit, fmt.Sprintf("ZIP entry %q... has a path of more than 31 elements", "00000/"+strings.Repeat("a/", 27)))
+
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err := openArchive(ended, raw, Limits{}.withDefaults()); !errors.Is(err, context.Canceled) {
+		t.Errorf("with a context that has ended: %v", err)
 	}
 }
 
@@ -186,13 +231,13 @@ func TestOverlappingEntries(t *testing.T) {
 	binary.LittleEndian.PutUint16(record[8:], 33)
 	binary.LittleEndian.PutUint16(record[10:], 33)
 	binary.LittleEndian.PutUint32(record[12:], u32(record, 12)+uint32(30*len(header)))
-	_, err := openArchive(append(out, record...), Limits{}.withDefaults())
+	_, err := openArchive(t.Context(), append(out, record...), Limits{}.withDefaults())
 	refused(t, err, ErrLimit, fmt.Sprintf("the archive unpacks to %d bytes, more than 100 times its size", base+(31<<20)))
 }
 
 func TestManifestSize(t *testing.T) {
-	_, _, err := readArchive(makeZip(t, part{name: "manifest.json", body: strings.Repeat(" ", maxManifestBytes+1), raw: true}), Limits{})
+	_, _, err := readArchive(t.Context(), makeZip(t, part{name: "manifest.json", body: strings.Repeat(" ", maxManifestBytes+1), raw: true}), Limits{})
 	refused(t, err, ErrLimit, "manifest.json is larger than 1048576 bytes")
-	_, _, err = readArchive(makeZip(t, part{name: "dir/manifest.json", body: nodeManifest}), Limits{})
+	_, _, err = readArchive(t.Context(), makeZip(t, part{name: "dir/manifest.json", body: nodeManifest}), Limits{})
 	refused(t, err, ErrManifest, "manifest.json missing inside the bundle")
 }

@@ -105,7 +105,7 @@ func verify(ctx context.Context, o Options) (*verified, error) {
 		return nil, err
 	}
 	content, _, _ := splitBlock(raw)
-	a, m, err := readArchive(content, o.Limits)
+	a, m, err := readArchive(ctx, content, o.Limits)
 	if err != nil {
 		return nil, err
 	}
@@ -113,12 +113,12 @@ func verify(ctx context.Context, o Options) (*verified, error) {
 }
 
 // readArchive checks the archive and reads its manifest.
-func readArchive(content []byte, l Limits) (*archive, Manifest, error) {
-	a, err := openArchive(content, l.withDefaults())
+func readArchive(ctx context.Context, content []byte, l Limits) (*archive, Manifest, error) {
+	a, err := openArchive(ctx, content, l.withDefaults())
 	if err != nil {
 		return nil, Manifest{}, err
 	}
-	text, err := a.manifest()
+	text, err := a.manifest(ctx)
 	if err != nil {
 		return nil, Manifest{}, err
 	}

@@ -19,16 +19,16 @@ func FuzzArchive(f *testing.F) {
 	f.Add(sound(f, part{name: "../x", body: "x"}))
 	f.Add(sound(f, part{name: "link", body: "/", change: unix(0o120777)}))
 	f.Add(sound(f, part{name: "raw", body: "x", raw: true, change: func(h *zip.FileHeader) { h.CRC32++ }}))
-	limits := Limits{FileBytes: 1 << 20, UnpackedBytes: 1 << 20, Entries: 50, Ratio: 20, PathBytes: 100}
+	limits := Limits{FileBytes: 1 << 20, UnpackedBytes: 1 << 20, Entries: 50, Ratio: 20, PathBytes: 100, Depth: 5}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		a, err := openArchive(raw, limits)
+		a, err := openArchive(t.Context(), raw, limits)
 		if err != nil {
 			return
 		}
 		total := 0
 		for _, e := range a.entries {
 			total += int(e.UncompressedSize64)
-			if !filepath.IsLocal(e.name) || strings.Contains(e.name, `\`) || len(e.name) > limits.PathBytes {
+			if !filepath.IsLocal(e.name) || strings.Contains(e.name, `\`) || len(e.name) > limits.PathBytes || strings.Count(e.name, "/") >= limits.Depth {
 				t.Errorf("entry %q is accepted", e.name)
 			}
 		}
@@ -41,6 +41,9 @@ func FuzzArchive(f *testing.F) {
 				t.Error("what was refused is there")
 			}
 			return
+		}
+		if unpacked := tree(t, dir); len(unpacked) > limits.Entries {
+			t.Errorf("%d files and directories are accepted", len(unpacked))
 		}
 		for name, file := range a.files {
 			info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(name)))

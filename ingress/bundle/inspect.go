@@ -53,7 +53,7 @@ type Report struct {
 }
 
 // Inspect reads a bundle without a key and without unpacking it. It needs no more
-// than o.Path. Errors are of type *Error.
+// than o.Path. Errors are of type *Error, or that of the context.
 func Inspect(ctx context.Context, o Options) (*Report, error) {
 	r, err := inspect(ctx, o)
 	if err != nil {
@@ -81,7 +81,7 @@ func inspect(ctx context.Context, o Options) (*Report, error) {
 	if _, err := os.Stat(o.signature()); !errors.Is(err, fs.ErrNotExist) {
 		r.Detached = o.signature()
 	}
-	a, m, err := readArchive(content, o.Limits)
+	a, m, err := readArchive(ctx, content, o.Limits)
 	if err != nil {
 		return nil, err
 	}

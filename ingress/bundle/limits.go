@@ -5,9 +5,10 @@ package bundle
 type Limits struct {
 	FileBytes     int64 // of the bundle file, which is held in memory while it is opened; 256 MiB
 	UnpackedBytes int64 // of all its entries together; 1 GiB
-	Entries       int   // files and directories; 50000
+	Entries       int   // files and directories, those without an entry of their own included; 50000
 	Ratio         int64 // unpacked bytes to bytes of the file, once more than 1 MiB is unpacked; 100
 	PathBytes     int   // of the name of one entry; 1024
+	Depth         int   // elements of the name of one entry; 32
 }
 
 const (
@@ -36,6 +37,9 @@ func (l Limits) withDefaults() Limits {
 	}
 	if l.PathBytes <= 0 {
 		l.PathBytes = 1024
+	}
+	if l.Depth <= 0 {
+		l.Depth = 32
 	}
 	return l
 }

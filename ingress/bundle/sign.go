@@ -39,7 +39,7 @@ func Sign(ctx context.Context, o SignOptions) (Signature, error) {
 		return Signature{}, err
 	}
 	content, _, _ := splitBlock(raw)
-	a, _, err := readArchive(content, o.Limits)
+	a, _, err := readArchive(ctx, content, o.Limits)
 	if err != nil {
 		return Signature{}, err
 	}

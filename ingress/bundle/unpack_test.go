@@ -174,7 +174,7 @@ func TestUnpackEndsWithItsContext(t *testing.T) {
 	if _, err := Open(ctx, o); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-	a, _, err := readArchive(sound(t), Limits{})
+	a, _, err := readArchive(t.Context(), sound(t), Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
