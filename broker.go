@@ -35,7 +35,8 @@ import (
 // Its methods may be called from any goroutine.
 type Broker struct {
 	settings
-	done chan error
+	done    chan error
+	reloads reloads
 
 	mu    sync.Mutex
 	state lifecycle

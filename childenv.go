@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -75,59 +74,4 @@ func unquoted(s string) string {
 		return s[1 : len(s)-1]
 	}
 	return s
-}
-
-// secretWord is part of the name of an argument or header whose value is not to
-// be shown.
-const secretWord = `(?:token|secret|passw|pwd|api[-_]?key|credential|auth)`
-
-var (
-	// secretFlag is such a name alone: the next argument is its value.
-	secretFlag = regexp.MustCompile(`(?i)^-.*` + secretWord)
-	// secretValue is a name with its value, as --token=x, API_KEY=x,
-	// Authorization: x or in a query.
-	secretValue = regexp.MustCompile(`(?is)([\w-]*` + secretWord + `[\w-]*(?:=|:\s*)).+`)
-	// secretUser is the password in a URL.
-	secretUser = regexp.MustCompile(`(://[^/\s:@]*):[^/\s@]*@`)
-	// secretVariable names a variable whose value is kept out of texts.
-	secretVariable = regexp.MustCompile(`(?i)` + secretWord)
-)
-
-// maskedCommand is a command line fit to be shown: variables stand for
-// themselves, and what looks like a secret is left out.
-func maskedCommand(command string, args []string) string {
-	shown := []string{command}
-	hide := false
-	for _, arg := range args {
-		switch {
-		case strings.Contains(arg, "${"):
-		case hide:
-			arg = "***"
-		default:
-			arg = secretUser.ReplaceAllString(arg, "$1:***@")
-			arg = secretValue.ReplaceAllString(arg, "$1***")
-		}
-		hide = !strings.ContainsRune(arg, '=') && secretFlag.MatchString(arg)
-		shown = append(shown, arg)
-	}
-	return strings.Join(shown, " ")
-}
-
-// maskedURL is a URL fit to be shown: without user, query and fragment. It may
-// hold ${NAME}, so it is not parsed.
-func maskedURL(raw string) string {
-	shown, _, _ := strings.Cut(raw, "#")
-	shown, query, _ := strings.Cut(shown, "?")
-	if scheme, rest, ok := strings.Cut(shown, "://"); ok {
-		authority, path, slash := strings.Cut(rest, "/")
-		authority = authority[strings.LastIndexByte(authority, '@')+1:]
-		shown = scheme + "://" + authority
-		if slash {
-			shown += "/" + path
-		}
-	}
-	if query != "" {
-		shown += "?***"
-	}
-	return shown
 }

@@ -3,7 +3,6 @@ package mcpbroker
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -59,48 +58,6 @@ func TestReadEnvFile(t *testing.T) {
 		}
 		if _, err := readEnvFile(path); err == nil || err.Error() != path+line+"is not NAME=value" {
 			t.Errorf("%q: %v", text, err)
-		}
-	}
-}
-
-func TestMaskedCommand(t *testing.T) {
-	for want, args := range map[string][]string{
-		"npx":                           nil,
-		"npx -y server /data":           {"-y", "server", "/data"},
-		"npx --token ***":               {"--token", "s3cret"},
-		"npx --token ${TOKEN}":          {"--token", "${TOKEN}"},
-		"npx --token=***":               {"--token=s3cret"},
-		"npx --token=${TOKEN}":          {"--token=${TOKEN}"},
-		"npx API_KEY=*** x":             {"API_KEY=s3cret", "x"},
-		"npx --password *** --verbose":  {"--password", "s3cret", "--verbose"},
-		"npx token-server --port 1":     {"token-server", "--port", "1"},
-		"npx --api-key *** --port=1":    {"--api-key", "s3cret", "--port=1"},
-		"npx -H Authorization: ***":     {"-H", "Authorization: Bearer s3cret"},
-		"npx -H=X-Api-Key:***":          {"-H=X-Api-Key:s3cret"},
-		"npx -H Authorization:${A}":     {"-H", "Authorization:${A}"},
-		"npx --db postgres://u:***@h/d": {"--db", "postgres://u:s3cret@h/d"},
-		"npx http://h/?token=***":       {"http://h/?token=s3cret"},
-		"npx --token *** -v":            {"--token", "--verbose", "-v"},
-		"npx https://auth.h/mcp":        {"https://auth.h/mcp"},
-	} {
-		if got := maskedCommand("npx", args); got != want {
-			t.Errorf("%q is shown as %q, want %q", strings.Join(args, " "), got, want)
-		}
-	}
-}
-
-func TestMaskedURL(t *testing.T) {
-	for raw, want := range map[string]string{
-		"https://h/mcp":               "https://h/mcp",
-		"https://u:p@h/mcp":           "https://h/mcp",
-		"https://h/mcp?key=s3cret#f":  "https://h/mcp?***",
-		"https://${HOST}:1/${PATH}/x": "https://${HOST}:1/${PATH}/x",
-		"https://h:port/mcp?k=s3cret": "https://h:port/mcp?***",
-		"https://u:s3cret@h:port/mcp": "https://h:port/mcp",
-		"wss://h/a%2Fb":               "wss://h/a%2Fb",
-	} {
-		if got := maskedURL(raw); got != want {
-			t.Errorf("%s is shown as %s, want %s", raw, got, want)
 		}
 	}
 }

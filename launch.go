@@ -85,11 +85,12 @@ func (l launcher) child(s config.StdioUpstream, owner msg.Ref, gen uint64) (func
 	if e.err != nil {
 		return nil, e.err
 	}
-	cfg.Env, cfg.Secrets = childEnv(os.Environ(), s.InheritEnv, env), e.confidential(env)
+	cfg.Env = childEnv(os.Environ(), s.InheritEnv, env)
+	cfg.Secrets = e.confidential(cfg.Env)
 	return l.run.children.Start(cfg, owner, gen), nil
 }
 
-func (l launcher) remote(s config.MCPServer, owner msg.Ref, gen uint64) (func(), error) {
+func (l launcher) remote(ctx context.Context, s config.MCPServer, owner msg.Ref, gen uint64) (func(), error) {
 	e := l.expander(&s.Upstream)
 	cfg := remote.Config{
 		Name: s.Name, URL: e.text("url", s.URL), Transport: s.Transport,
@@ -103,6 +104,9 @@ func (l launcher) remote(s config.MCPServer, owner msg.Ref, gen uint64) (func(),
 	}
 	if e.err != nil {
 		return nil, e.err
+	}
+	if err := l.run.notOurs(ctx, cfg.URL); err != nil {
+		return nil, err
 	}
 	return l.run.remotes.Start(cfg, owner, gen), nil
 }
@@ -126,10 +130,12 @@ func (l launcher) bundle(ctx context.Context, b config.MCPBBundle, owner msg.Ref
 		merged = map[string]string{}
 	}
 	maps.Copy(merged, env)
-	return l.run.children.Start(stdio.Config{
+	cfg := stdio.Config{
 		Name: b.Name, Command: launch.Command, Args: launch.Args, Dir: launch.Dir,
-		Env: childEnv(os.Environ(), b.InheritEnv, merged), Secrets: append(e.confidential(merged), launch.Secrets...), Limit: l.limit(b.Name), Grace: b.GraceMs.Duration(),
-	}, owner, gen), nil
+		Env: childEnv(os.Environ(), b.InheritEnv, merged), Limit: l.limit(b.Name), Grace: b.GraceMs.Duration(),
+	}
+	cfg.Secrets = append(e.confidential(cfg.Env), launch.Secrets...)
+	return l.run.children.Start(cfg, owner, gen), nil
 }
 
 func absolute(dir, path string) string {
@@ -154,20 +160,30 @@ type expander struct {
 func (l launcher) expander(u *config.Upstream) *expander {
 	e := &expander{variables: config.Variables{Vars: u.Vars, Lookup: os.LookupEnv, Dir: l.dir}}
 	e.variables.Resolved = func(name, value string) {
-		if strings.HasPrefix(name, "file:") || secretVariable.MatchString(name) {
-			e.secrets = append(e.secrets, value)
+		if strings.HasPrefix(name, "file:") {
+			e.confide(value)
+			return
 		}
+		e.secrets = append(e.secrets, secretsIn(name, value)...)
 	}
 	return e
 }
 
-// confidential are the secrets of an environment, and those it was made of.
-func (e *expander) confidential(env map[string]string) []string {
+// confide takes a value for a secret because of where it is from, if it is long enough
+// to be none of the words of a text.
+func (e *expander) confide(value string) {
+	const short = 8
+	if len(value) >= short {
+		e.secrets = append(e.secrets, value)
+	}
+}
+
+// confidential are the secrets of a whole environment, and those it was made of.
+func (e *expander) confidential(environ []string) []string {
 	secrets := e.secrets
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		if secretVariable.MatchString(name) {
-			secrets = append(secrets, env[name])
-		}
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		secrets = append(secrets, secretsIn(name, value)...)
 	}
 	return secrets
 }
@@ -217,6 +233,9 @@ func (e *expander) environment(file string, table map[string]string) map[string]
 		read, err := readEnvFile(file)
 		e.fault("envFile", err)
 		maps.Copy(env, e.table("envFile", read))
+		for _, value := range env {
+			e.confide(value)
+		}
 	}
 	maps.Copy(env, e.table("env", table))
 	return env

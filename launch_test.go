@@ -152,6 +152,31 @@ func TestSecretsOfAChildAreMasked(t *testing.T) {
 	h.Log.Wait(t, "[s] "+said)
 }
 
+// Secrets are found among what a child inherits, in a file of variables, in URLs and in
+// vars; a value of many lines is masked line by line, and a plain number is none.
+func TestSecretsOfAnEnvironmentAreMasked(t *testing.T) {
+	t.Setenv("PLANT_KEY", "of-the-broker")
+	t.Setenv("PLANT_PEM_KEY", "-----BEGIN KEY-----\nMIIEvQIBADANBgkq\n-----END KEY-----")
+	envFile := write(t, filepath.Join(t.TempDir(), "child.env"), "ANY=whatever-it-is\nSHORT=short\n")
+	h := newHouse(t, "\n[[stdioUpstreams]]\nname = \"s\"\ncommand = \"sh\"\n"+
+		`args = ["-c", "echo $PLANT_KEY $ANY $SHORT pw p4ssword $PORT_KEY; echo \"$PLANT_PEM_KEY\" >&2; exit 1"]`+"\n"+
+		`env = { DB = "postgres://u:p4ssword@h/db", PORT_KEY = "8080" }`+"\n"+
+		`inheritEnv = ["PLANT_KEY", "PLANT_PEM_KEY"]`+"\nenvFile = "+quote(envFile)+"\n"+
+		"\n[[stdioUpstreams]]\nname = \"nowhere\"\ncommand = \"/does/not/${SITE_TOKEN}\"\nvars = { SITE_TOKEN = \"lyon-north\" }\n")
+	i := h.verdict("s", msg.Failed)
+	if want := `it exited with code 1; its stderr ends with: *** | *** | ***; its standard output is not JSON-RPC: "*** *** short pw *** 8080"`; i.Error != want {
+		t.Errorf("the error is %q, want %q", i.Error, want)
+	}
+	if i, want := h.verdict("nowhere", msg.Failed), `command "/does/not/***" does not exist`; i.Error != want {
+		t.Errorf("the error is %q, want %q", i.Error, want)
+	}
+	for _, secret := range []string{"of-the-broker", "whatever-it-is", "p4ssword", "MIIEvQ", "lyon-north"} {
+		if lines := h.Log.Lines(secret); len(lines) > 0 {
+			t.Errorf("log: %q", lines)
+		}
+	}
+}
+
 // What operators see of an upstream names variables, not their values.
 func TestTargetHidesSecrets(t *testing.T) {
 	t.Setenv("PLANT_TOKEN", "t0ken")

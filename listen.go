@@ -31,7 +31,7 @@ func (b *Broker) listen(ctx context.Context) (net.Listener, error) {
 	c := b.config
 	var material *tls.Config
 	if c.Scheme() == config.ProtocolHTTPS {
-		pair, err := tls.LoadX509KeyPair(c.TLS.Cert, c.TLS.Key)
+		pair, err := c.TLS.Pair()
 		if err != nil {
 			return nil, &TLSError{Cert: c.TLS.Cert, Key: c.TLS.Key, Err: err}
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -157,6 +158,35 @@ func TestReloadTwice(t *testing.T) {
 	}
 	if n := l.living(); n != 1 {
 		t.Errorf("%d processes live", n)
+	}
+}
+
+// A reload whose context ends while an upstream stops has made its changes, and tells
+// what is left; the next one does the rest.
+func TestReloadUnfinished(t *testing.T) {
+	t.Parallel()
+	l := newLifeline(t)
+	h := newHouse(t, child("s", "-stubborn", "-lifeline", l.addr())+"graceMs = 1500\n")
+	process := next(t, l.born, patience, "began")
+	h.verdict("s", msg.Live)
+	c, err := h.load(child("comes"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	got, err := h.Reload(short, c)
+	want := mcpbroker.Reloaded{Added: []string{"comes"}, Removed: []string{"s"}, Stopping: []string{"s"}}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v, reloaded (-want +got):\n%s", err, diff)
+	}
+	h.text(h.client("comes"), "pid", "{}")
+	got, err = h.Reload(t.Context(), c)
+	if diff := cmp.Diff(mcpbroker.Reloaded{}, got); err != nil || diff != "" {
+		t.Errorf("again: %v, reloaded (-want +got):\n%s", err, diff)
+	}
+	if ended := next(t, l.died, patience, "ended"); ended != process {
+		t.Errorf("process %s ended, not %s", ended, process)
 	}
 }
 

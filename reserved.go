@@ -26,6 +26,7 @@ func (b *Broker) serveAll(run *running) {
 	run.aggregate = aggregate.Start(run.sys, run.registry, aggregate.Config{
 		Version: b.version, Resources: b.config.AggregateResources,
 		MaxSessions: b.config.MaxSessionsPerSlot, NextSession: run.nextSession, Trace: rt.FreshTraceparent,
+		RequestTimeout: b.config.ProviderRequestTimeoutMs.Duration(),
 	})
 	run.hold(wire.SlotAggregate, run.aggregate)
 }
@@ -36,10 +37,11 @@ func (b *Broker) introspect(run *running) error {
 		return nil
 	}
 	server, err := introspection.Start(run.sys, run.registry, introspection.Config{
-		Identity:  b.identify(run),
-		Aggregate: !b.withoutAggregate,
-		Guide:     func(topic string) (string, bool) { return guide.Page(topic, b.guideConfig(run)) },
-		Topics:    topics(),
+		Identity:      b.identify(run),
+		Configuration: b.configuration,
+		Aggregate:     !b.withoutAggregate,
+		Guide:         func(topic string) (string, bool) { return guide.Page(topic, b.guideConfig(run)) },
+		Topics:        topics(),
 		Diagnose: func(ctx context.Context, slots []msg.SlotInfo, slot string) []byte {
 			return diagnosis.Diagnose(b.facts(ctx, run, slots), slot).JSON()
 		},
@@ -154,6 +156,7 @@ func (b *Broker) facts(ctx context.Context, run *running, slots []msg.SlotInfo) 
 		HeartbeatMs: int64(c.ProviderHeartbeatIntervalMs), RequestTimeoutMs: int64(c.ProviderRequestTimeoutMs),
 		SessionIdleTimeoutMs: int64(c.SessionIdleTimeoutMs),
 		Takeover:             c.ProviderTakeover,
+		Configuration:        b.configurationFacts(),
 		SlowReaders: map[string]uint64{
 			"Streamable HTTP": run.streamable.SlowReaders(), "legacy SSE": run.sse.SlowReaders(),
 			"WebSocket": run.wsclients.SlowReaders(), "stdio": run.stdio.SlowReaders(),
@@ -192,7 +195,9 @@ func (run *running) members(ctx context.Context) *diagnosis.Aggregate {
 		}
 		a := &diagnosis.Aggregate{Enabled: true}
 		for _, m := range members {
-			a.Members = append(a.Members, diagnosis.Member{Slot: m.Slot, Joined: m.Joined, Joining: m.Joining, Reason: m.Reason, Since: m.Since})
+			a.Members = append(a.Members, diagnosis.Member{
+				Slot: m.Slot, Joined: m.Joined, Joining: m.Joining, Restarting: m.Restarting, Loop: m.Loop, Reason: m.Reason, Since: m.Since,
+			})
 		}
 		return a
 	case <-ctx.Done():

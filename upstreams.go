@@ -31,7 +31,10 @@ func (run *running) upstreamsOf(c *config.Config, limit func(slot string) int) [
 			transport = remote.TransportOf(s.URL)
 		}
 		u := upstreamOf(&s.Upstream, transport, maskedURL(s.URL), s)
-		u.Start = l.later(func(ctx context.Context, owner msg.Ref, gen uint64) (func(), error) { return l.remote(s, owner, gen) })
+		u.Grace = remoteGrace
+		u.Start = l.later(func(ctx context.Context, owner msg.Ref, gen uint64) (func(), error) {
+			return l.remote(ctx, s, owner, gen)
+		})
 		set = append(set, u)
 	}
 	for _, b := range c.MCPBBundles {
@@ -50,17 +53,20 @@ func (run *running) upstreamsOf(c *config.Config, limit func(slot string) int) [
 	return set
 }
 
+// remoteGrace is how long a remote server has to take leave.
+const remoteGrace = 5 * time.Second
+
 // watchOf watches the provider of a slot that comes by itself.
 func watchOf(slot string, check config.HealthCheck) upstreams.Config {
 	return upstreams.Config{
 		Slot: slot, Kind: msg.KindProvider, Watch: true, Health: healthOf(check),
-		Fingerprint: fmt.Sprintf("watch %+v", check),
+		Fingerprint: "watch",
 	}
 }
 
 func healthOf(h config.HealthCheck) upstreams.Health {
 	return upstreams.Health{
-		Tool: h.Tool, Args: h.Args, Interval: seconds(h.IntervalSeconds),
+		Off: h.Off(), Tool: h.Tool, Args: h.Args, Interval: seconds(h.IntervalSeconds),
 		Timeout: seconds(h.TimeoutSeconds), Threshold: h.FailureThreshold,
 	}
 }
@@ -77,10 +83,6 @@ func baseDir(c *config.Config) string {
 // upstreamOf is what all sorts of upstreams have in common. entry is the whole
 // of its settings: a reload compares it.
 func upstreamOf(u *config.Upstream, kind, target string, entry any) upstreams.Config {
-	fingerprint, err := json.Marshal(entry)
-	if err != nil {
-		fingerprint = fmt.Appendf(nil, "%+v", entry)
-	}
 	return upstreams.Config{
 		Slot: u.Name, Kind: kind, Target: target, Aggregate: u.Aggregate,
 		Schedule: upstreams.Schedule{
@@ -88,8 +90,28 @@ func upstreamOf(u *config.Upstream, kind, target string, entry any) upstreams.Co
 		},
 		MinUptime: seconds(u.MinUptimeSeconds), StartTimeout: seconds(u.StartTimeoutSeconds), MaxRestarts: u.MaxRestarts,
 		Health:      healthOf(u.HealthCheck),
-		Fingerprint: kind + string(fingerprint),
+		Fingerprint: kind + fingerprint(entry),
 	}
+}
+
+// tuned are the settings of an entry that are changed without another connection.
+var tuned = [...]string{"HealthCheck", "Retry", "MinUptimeSeconds", "StartTimeoutSeconds", "MaxRestarts"}
+
+// fingerprint is the rest of its settings.
+func fingerprint(entry any) string {
+	text, err := json.Marshal(entry)
+	if err != nil {
+		return fmt.Sprintf("%+v", entry)
+	}
+	var settings map[string]json.RawMessage
+	if err := json.Unmarshal(text, &settings); err != nil {
+		return string(text)
+	}
+	for _, name := range tuned {
+		delete(settings, name)
+	}
+	text, _ = json.Marshal(settings)
+	return string(text)
 }
 
 func seconds(n int) time.Duration { return time.Duration(n) * time.Second }

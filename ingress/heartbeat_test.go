@@ -48,10 +48,17 @@ func TestHeartbeatUnanswered(t *testing.T) {
 				}
 				v.log.Wait(t, "[broker] provider socket for "+c.slots+" did not answer a WebSocket ping within 80ms (providerHeartbeatIntervalMs)")
 				synctest.Wait()
-				if v.slot("s").Connected {
-					t.Error("the slot is still held")
+				held := c.slots != "a multiplexed socket that announced no slot"
+				if info := v.slot("s"); info.Connected || info.LeftSilent != held {
+					t.Errorf("the slot is still held, or does not tell how its provider left: %+v", info)
 				}
-				v.client("s").Handshake(v.provider("/provider/s"))
+				next := v.provider("/provider/s")
+				v.client("s").Handshake(next)
+				next.Close(1000, "")
+				synctest.Wait()
+				if info := v.slot("s"); info.Connected || info.LeftSilent {
+					t.Errorf("after one that left in order: %+v", info)
+				}
 			})
 		})
 	}

@@ -157,7 +157,7 @@ func TestMessageLimit(t *testing.T) {
 			}
 			reply = c.Start(`{"jsonrpc":"2.0","id":2,"method":"m"}`)
 			p.Send(padded(brokertest.ID(p.Receive()), limit+1))
-			equal(t, "over the limit", c.Await(reply).Body, `{"jsonrpc":"2.0","id":2,"error":{"code":-32000,"message":"Provider \"`+way.kind+`\" disconnected"}}`)
+			equal(t, "over the limit", c.Await(reply).Body, `{"jsonrpc":"2.0","id":2,"error":{"code":-32000,"message":"Provider \"`+way.kind+`\" disconnected: it sent a message larger than the limit of 65536 bytes (maxMessageBytes)"}}`)
 			if code, reason := p.(interface{ Closed() (int, string) }).Closed(); code != 1009 {
 				t.Errorf("closed %d %q", code, reason)
 			}

@@ -48,10 +48,23 @@ type Instance struct {
 	GaveUp      bool      // maxRestarts is reached: only a restart by hand helps
 	CrashLoop   bool      // it dies soon after each start
 	ByHand      bool      // LastAttempt is what a restart by hand has come to
+	Cause       Cause     // why it is not up, or was not last; empty is unknown, or no failure
+	Unremedied  bool      // it serves and is unhealthy: its checks fail as they did before its connection was made again
+	ToolMissing bool      // the tool of its check is not in its tools/list
 
 	Events []InstanceEvent // the latest, oldest first
 	Tail   []string        // the last lines of its stderr
 }
+
+// Cause is why an upstream is not up.
+type Cause string
+
+const (
+	CauseStart  Cause = "start"  // an attempt to start it came to nothing
+	CauseEnded  Cause = "ended"  // it ended by itself while it served
+	CauseChecks Cause = "checks" // the broker ended it, since its checks failed
+	CauseSlot   Cause = "slot"   // another provider holds its slot
+)
 
 // KindProvider is the kind of a watched provider that comes by itself.
 const KindProvider = "provider"

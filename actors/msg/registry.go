@@ -7,7 +7,8 @@ type SlotInfo struct {
 	Name           string
 	Transport      ProviderKind
 	Connected      bool
-	Aggregate      bool
+	Expected       bool      // not connected, but the slot's owner is connecting: calls are held for it
+	Aggregate      bool      // the provider asked to join _all; while Expected, the one before did
 	ConnectedSince time.Time // zero when not connected
 	Gen            uint64    // of the present holder, else of the last one
 
@@ -20,6 +21,7 @@ type SlotInfo struct {
 	MaxPending    int
 	OldestPending time.Time // when the oldest unanswered request was sent; zero is none
 	Answered      bool      // the present holder has sent a JSON-RPC message
+	LeftSilent    bool      // the slot is empty since its holder did not answer a ping and was cut
 
 	// IdleSince is when a client last used the slot, or last got an answer. It is
 	// zero while a client has a stream open or waits for an answer, and without one.
@@ -34,6 +36,9 @@ const FlapCount = 5
 
 // Unused reports a slot nobody refers to.
 func (i *SlotInfo) Unused() bool { return !i.Connected && i.Callers() == 0 && i.PendingCount == 0 }
+
+// Unserved reports a slot that no provider has ever held and whose clients are idle.
+func (i *SlotInfo) Unserved() bool { return !i.Connected && i.Gen == 0 && !i.IdleSince.IsZero() }
 
 // Callers is how many clients the slot has.
 func (i *SlotInfo) Callers() int { return i.ClientCount + i.SessionCount + i.OtherCount }
@@ -54,8 +59,8 @@ type HoldReserved struct {
 }
 
 // WatchSlots asks for a SlotObserved of each slot, now and whenever its holder,
-// its membership of _all or its being used changes, and for a SlotForgotten of
-// each that ends. Slot limits it to one; empty is all.
+// whether one is expected, its membership of _all or its being used changes, and
+// for a SlotForgotten of each that ends. Slot limits it to one; empty is all.
 type WatchSlots struct {
 	control
 	Watcher Ref
@@ -85,6 +90,15 @@ type SlotRetired struct {
 	control
 	Name string
 	Gone bool
+}
+
+// SlotFailing: the slot gives up, and sends its sessions and its provider away. Who
+// asks for it from now on waits for SlotDied, and gets a fresh one. SlotDied may
+// come before; Ref tells then that a successor is not meant.
+type SlotFailing struct {
+	control
+	Name string
+	Ref  Ref
 }
 
 // SlotDied: the slot's actor has stopped.

@@ -69,6 +69,8 @@ type ClientCall struct {
 	Frame   wire.Frame
 	Trace   string  // a fresh traceparent, for a frame that carries no valid one
 	For     *Origin // the client a reserved slot calls for; nil is the session's own
+	Retried bool    // the slot's own mark: a connection has ended before it was sent
+	Timed   bool    // the caller minds the time itself, and says CallerLate or CallerLeft: the slot sets no deadline
 }
 
 // Origin is the client behind a call that a reserved slot passes on.
@@ -104,6 +106,15 @@ type CallerLeft struct {
 	Call    uint64
 }
 
+// CallerLate: a check has waited long enough for its answer. The call ends as with
+// CallerLeft, and is answered by CallFailed, where its caller reads whether that says
+// anything of the provider: Busy means that it does not.
+type CallerLate struct {
+	control
+	Session uint64
+	Call    uint64
+}
+
 // To a slot, from providers. ------------------------------------------------
 
 // ProviderKind is how a provider reaches its slot; the values are the
@@ -118,8 +129,8 @@ const (
 	NoProvider  ProviderKind = "none"
 )
 
-// Conduit carries frames to a slot's provider. Send never blocks; false means
-// the provider is going away.
+// Conduit carries frames to a slot's provider. Send never blocks; false means that
+// the provider is going away, and that no byte of the frame is ever written.
 type Conduit interface {
 	Send(frame []byte, class mcp.Class) bool
 }
@@ -172,8 +183,11 @@ type ProviderJunk struct {
 // leaves behind; nil says only that it has.
 type ProviderGone struct {
 	control
-	Gen uint64
-	Why *wire.Error
+	Gen    uint64
+	Why    *wire.Error
+	Final  bool     // the owner of the slot will not connect again
+	Silent bool     // it did not answer a ping of the heartbeat, and was cut
+	Unsent [][]byte // whole frames the provider certainly never got, in the order they were sent
 }
 
 // To a slot, from itself and the registry. ----------------------------------
@@ -191,8 +205,13 @@ type CallCrashed struct {
 	ID uint64
 }
 
-// RetireSlot asks an unused slot to end; it answers SlotRetired.
-type RetireSlot struct{ control }
+// RetireSlot asks an unused slot to end; it answers SlotRetired. Unserved asks one
+// as well that no provider ever held and whose clients are all idle: their sessions
+// end.
+type RetireSlot struct {
+	control
+	Unserved bool
+}
 
 // EndIdle asks a slot to end the sessions of its clients, provided that they have
 // been idle since then (SlotInfo.IdleSince). The asker gets IdleEnded.
@@ -225,15 +244,26 @@ type ClaimGranted struct {
 type ClaimRefused struct {
 	control
 	Slot        string
+	Conduit     Conduit     // of the claim
 	Err         *wire.Error // for an error envelope, and the log
 	CloseReason string      // for the close frame of a dedicated socket
 	LogLead     string      // names the rule in the warning
+	Held        bool        // another provider holds the slot; an owner is told when it is free (SlotFree)
 }
 
-// RefuseClaim returns the refusal of a claim on slot whose close reason is the text
-// of err. lead begins the warning; empty is that text as well.
-func RefuseClaim(slot string, err *wire.Error, lead string) *ClaimRefused {
-	return &ClaimRefused{Slot: slot, Err: err, CloseReason: wire.CloseReason(err.Message), LogLead: cmp.Or(lead, err.Message)}
+// Refused returns the refusal of a claim whose close reason is the text of err. lead
+// begins the warning; empty is that text as well.
+func (m *ClaimSlot) Refused(err *wire.Error, lead string) *ClaimRefused {
+	return &ClaimRefused{
+		Slot: m.Slot, Conduit: m.Conduit, Err: err,
+		CloseReason: wire.CloseReason(err.Message), LogLead: cmp.Or(lead, err.Message),
+	}
+}
+
+// SlotFree tells the owner of a slot that the provider which held it is gone.
+type SlotFree struct {
+	control
+	Slot string
 }
 
 // LivenessAsked asks a holder whether its peer still answers.

@@ -16,7 +16,7 @@ func (m *JoinSlot) Undelivered() { m.Client.Send(&JoinRefused{Err: wire.SlotFail
 
 // Undelivered refuses a claim on a slot that has just ended.
 func (m *ClaimSlot) Undelivered() {
-	m.Claimant.Send(RefuseClaim(m.Slot, wire.SlotFailed(m.Slot), ""))
+	m.Claimant.Send(m.Refused(wire.SlotFailed(m.Slot), ""))
 }
 
 // Undelivered gives the frame's credit back.

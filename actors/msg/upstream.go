@@ -30,22 +30,38 @@ type UpstreamOpened struct {
 	Gen    uint64
 	Driver Driver
 	PID    int // of a child process, else 0
+	// Mask takes the secrets out of a text that the upstream may have made of them;
+	// nil knows of none.
+	Mask func(text string) string
 }
 
 // UpstreamEnded is the last word of a driver, whether it ever opened or not.
 type UpstreamEnded struct {
 	control
 	Gen  uint64
-	Err  error    // why, in one sentence; nil after a Stop
-	Tail []string // the last lines the process wrote to stderr
+	Err  error    // why, in one sentence; nil after a Stop that succeeded
+	Exit string   // how its process ended, as "exit code 1"; empty where there was none
+	Tail []string // the last lines the process wrote, as in UpstreamSaid
 	// Denied: the server refused the broker's credentials. Waiting does not help.
 	Denied bool
+	// Unsent are the frames it took (Conduit) and of which certainly no byte was
+	// written, in the order they were sent. A driver that cannot tell names none.
+	Unsent [][]byte
 }
 
-// UpstreamSaid is a line a child wrote to stderr.
+// UpstreamDetected: the server speaks another transport than its URL lets expect.
+type UpstreamDetected struct {
+	control
+	Gen       uint64
+	Transport string // as in Instance.Kind
+}
+
+// UpstreamSaid is a line a child wrote to stderr. Stray is one of its stdout that is no
+// message, marked as such.
 type UpstreamSaid struct {
-	Gen  uint64
-	Line string
+	Gen   uint64
+	Line  string
+	Stray bool
 }
 
 // To a slot, from the actor of its upstream. ----------------------------------

@@ -40,6 +40,8 @@ func (a *Actor) Receive(c rt.Context) {
 	case *rt.Stopped, *rt.Restarting:
 	case *rt.Terminated:
 		a.slotTerminated(c, m)
+	case *msg.SlotFailing:
+		a.slotFailing(c, m)
 	case *msg.ListInventory:
 		m.Reply <- a.state.Inventory()
 	case *msg.DescribeSlot:
@@ -85,6 +87,15 @@ func (a *Actor) stop(c rt.Context, e *Entry) {
 	}
 }
 
+// slotFailing is for the slot that has the name now: the end of one, which the
+// system reports, overtakes what it said before.
+func (a *Actor) slotFailing(c rt.Context, m *msg.SlotFailing) {
+	ref, ok := m.Ref.(*rt.Ref)
+	if current := a.byName[m.Name]; ok && current != nil && current.Id == ref.PID().Id {
+		a.perform(c, a.state.Step(time.Now(), m))
+	}
+}
+
 // slotTerminated removes a slot that was given up. A slot that retired has its
 // place in the table taken already, perhaps by a successor of the same name.
 func (a *Actor) slotTerminated(c rt.Context, m *rt.Terminated) {
@@ -105,7 +116,7 @@ func crashed(message any) {
 	case *msg.JoinSlot:
 		m.Client.Send(&msg.JoinRefused{Err: wire.Crashed(m.Slot)})
 	case *msg.ClaimSlot:
-		m.Claimant.Send(msg.RefuseClaim(m.Slot, wire.CrashedClaim(m.Slot), ""))
+		m.Claimant.Send(m.Refused(wire.CrashedClaim(m.Slot), ""))
 	default:
 		rt.Refuse(message)
 	}

@@ -92,6 +92,8 @@ func (s *State) Step(now time.Time, message any) []Effect {
 		s.changed(now, m)
 	case *msg.SlotRetired:
 		s.retired(now, m)
+	case *msg.SlotFailing:
+		s.failing(m)
 	case *msg.SlotDied:
 		s.died(now, m)
 	}
@@ -100,11 +102,11 @@ func (s *State) Step(now time.Time, message any) []Effect {
 
 func (s *State) claim(now time.Time, m *msg.ClaimSlot) {
 	if wire.Reserved(m.Slot) {
-		s.reply(m.Claimant, msg.RefuseClaim(m.Slot, wire.ReservedSlot(m.Slot), "reserved system slot"))
+		s.reply(m.Claimant, m.Refused(wire.ReservedSlot(m.Slot), "reserved system slot"))
 		return
 	}
 	if e := s.entries[m.Slot]; e != nil && e.owner != nil && e.owner != m.Claimant {
-		s.reply(m.Claimant, msg.RefuseClaim(m.Slot, wire.ManagedSlot(m.Slot), "managed by an upstream"))
+		s.reply(m.Claimant, m.Refused(wire.ManagedSlot(m.Slot), "managed by an upstream"))
 		return
 	}
 	s.refer(now, m.Slot, m)
@@ -123,7 +125,7 @@ func (s *State) disown(m *msg.DisownSlot) {
 	if e := s.entries[m.Slot]; e != nil && e.owner == m.Owner {
 		e.owner = nil
 		s.forward(e, m)
-		s.retireEntry(e) // unless somebody uses it
+		s.retireEntry(e, &msg.RetireSlot{}) // unless somebody uses it
 	}
 }
 
@@ -250,7 +252,7 @@ func (s *State) refuse(name string, message any) {
 	case *msg.JoinSlot:
 		s.reply(m.Client, &msg.JoinRefused{Err: err})
 	case *msg.ClaimSlot:
-		s.reply(m.Claimant, msg.RefuseClaim(name, err, ""))
+		s.reply(m.Claimant, m.Refused(err, ""))
 	}
 }
 
@@ -258,32 +260,42 @@ func (s *State) reply(to msg.Ref, message any) {
 	s.effects = append(s.effects, Effect{Direct: to, Message: message})
 }
 
-// makeRoom asks the slot that has been unused longest to end (F-06). The slot
-// has the last word; until it has spoken the table is one over.
+// makeRoom asks the slot that has been unused longest to end (F-06) or, where none
+// is, the one whose clients have waited longest for a provider that never came. The
+// slot has the last word; until it has spoken the table is one over.
 func (s *State) makeRoom(now time.Time) bool {
+	if e := s.longest(now, (*msg.SlotInfo).Unused); e != nil {
+		s.retireEntry(e, &msg.RetireSlot{})
+		return true
+	}
+	if e := s.longest(now, (*msg.SlotInfo).Unserved); e != nil {
+		s.retireEntry(e, &msg.RetireSlot{Unserved: true})
+		return true
+	}
+	return false
+}
+
+// longest is the slot without an owner that was used last, of those that may go.
+func (s *State) longest(now time.Time, mayGo func(*msg.SlotInfo) bool) *Entry {
 	var oldest *Entry
 	for _, e := range s.entries {
-		if e.retiring || e.reserved || e.owner != nil || !e.info.Unused() || !e.lastUsed.Before(now) {
+		if e.retiring || e.reserved || e.owner != nil || !mayGo(&e.info) || !e.lastUsed.Before(now) {
 			continue
 		}
 		if oldest == nil || e.lastUsed.Before(oldest.lastUsed) || e.lastUsed.Equal(oldest.lastUsed) && e.Name < oldest.Name {
 			oldest = e
 		}
 	}
-	if oldest == nil {
-		return false
-	}
-	s.retireEntry(oldest)
-	return true
+	return oldest
 }
 
 // retireEntry asks a slot to end, unless it is asked already. The slot has the
 // last word.
-func (s *State) retireEntry(e *Entry) {
+func (s *State) retireEntry(e *Entry, m *msg.RetireSlot) {
 	if e.retiring {
 		return
 	}
-	s.forward(e, &msg.RetireSlot{})
+	s.forward(e, m)
 	e.retiring = true
 	s.retiring++
 }
@@ -301,6 +313,14 @@ func (s *State) retired(now time.Time, m *msg.SlotRetired) {
 		s.forget(m.Name)
 	}
 	s.again(now, m.Name, queue)
+}
+
+// failing keeps a slot that gives up from getting what its successor is for.
+func (s *State) failing(m *msg.SlotFailing) {
+	if e := s.entries[m.Name]; e != nil && !e.reserved && !e.retiring {
+		e.retiring = true
+		s.retiring++
+	}
 }
 
 // died removes a slot whose actor was given up; what still refers to it starts a

@@ -16,8 +16,8 @@ var update = flag.Bool("update", false, "rewrite the scripts in testdata to what
 
 // TestScripts plays the scripts in testdata. Each begins with "config maxslots=2".
 // What peers send: join SLOT c1, claim SLOT p1 aggregate, withdraw SLOT p1. What
-// slots report: changed SLOT sessions=1 pending=1 connected aggregate, retired
-// SLOT gone, died SLOT, left SLOT c1 (a session that never came to know its
+// slots report: changed SLOT sessions=1 pending=1 connected aggregate expected idle, retired
+// SLOT gone, failing SLOT, died SLOT, left SLOT c1 (a session that never came to know its
 // slot). The broker's own: hold SLOT r1, release SLOT r1, watch w1 slot=a, unwatch w1, own SLOT o1,
 // disown SLOT o1, expect SLOT o1. Besides: tick 1s, inventory, lookup SLOT. A slot whose name is empty or
 // has spaces is given at the end of the line: join by=c1 "name".
@@ -81,9 +81,15 @@ func message(t *testing.T, c script.Command, slot string) any {
 	case "left":
 		return &msg.LeaveSlot{Slot: slot, Session: 1}
 	case "changed":
-		info := msg.SlotInfo{Name: slot, Transport: msg.NoProvider, SessionCount: c.Number(t, "sessions"), PendingCount: c.Number(t, "pending")}
+		info := msg.SlotInfo{
+			Name: slot, Transport: msg.NoProvider, Expected: c.Has("expected"),
+			SessionCount: c.Number(t, "sessions"), PendingCount: c.Number(t, "pending"),
+		}
 		if c.Has("connected") {
 			info.Transport, info.Connected, info.Aggregate = msg.Dedicated, true, c.Has("aggregate")
+		}
+		if c.Has("idle") {
+			info.IdleSince = time.Unix(1, 0)
 		}
 		return &msg.SlotChanged{Info: info}
 	case "hold":
@@ -102,6 +108,8 @@ func message(t *testing.T, c script.Command, slot string) any {
 		return &msg.UnwatchSlots{Watcher: refNamed(c.Arg(0))}
 	case "retired":
 		return &msg.SlotRetired{Name: slot, Gone: c.Has("gone")}
+	case "failing":
+		return &msg.SlotFailing{Name: slot}
 	case "died":
 		return &msg.SlotDied{Name: slot}
 	}
@@ -146,6 +154,9 @@ func text(message any) string {
 	case *msg.LeaveSlot:
 		return fmt.Sprintf("session %d leaves", m.Session)
 	case *msg.RetireSlot:
+		if m.Unserved {
+			return "retire, though clients wait"
+		}
 		return "retire"
 	case *msg.OwnSlot:
 		return "owned by " + m.Owner.(*ref).name
@@ -156,7 +167,7 @@ func text(message any) string {
 	case *msg.HolderExpected:
 		return m.Owner.(*ref).name + " is expected"
 	case *msg.SlotObserved:
-		return fmt.Sprintf("observed %q connected=%v", m.Info.Name, m.Info.Connected)
+		return strings.TrimSuffix(fmt.Sprintf("observed %q connected=%v expected=%v", m.Info.Name, m.Info.Connected, m.Info.Expected), " expected=false")
 	case *msg.SlotForgotten:
 		return fmt.Sprintf("forgotten %q", m.Name)
 	case *msg.JoinRefused:

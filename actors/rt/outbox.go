@@ -1,6 +1,7 @@
 package rt
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 
@@ -30,6 +31,7 @@ type Outbox struct {
 	mu      sync.Mutex
 	queue   []Item
 	spare   []Item
+	unsent  []Item // after a failed write
 	bytes   int
 	writing bool
 	closed  bool
@@ -46,10 +48,22 @@ const itemOverhead = 64
 type OutboxConfig struct {
 	Limit   int                // bytes that may wait
 	Run     func(func())       // starts the writer, see System.Go
-	Write   func([]Item) error // writes a batch; called by one goroutine at a time
+	Write   func([]Item) error // writes a batch, see WriteError; called by one goroutine at a time
 	Failed  func(error)        // the writer met an error and ended; may be nil
 	Overrun func()             // a Required frame did not fit: the reader is too slow; may be nil
 }
+
+// WriteError is what a Write returns that knows how far it came. With any other
+// error all frames of its batch count as begun.
+type WriteError struct {
+	Begun int // frames of the batch of which a byte may have been written, the first ones
+	Err   error
+}
+
+func (e *WriteError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what stopped the write.
+func (e *WriteError) Unwrap() error { return e.Err }
 
 // NewOutbox returns an empty outbox.
 func NewOutbox(c OutboxConfig) *Outbox {
@@ -139,7 +153,7 @@ func (o *Outbox) drain() {
 			return
 		}
 		if err := o.write(batch); err != nil {
-			o.Close()
+			o.giveUp(batch, err)
 			if o.failed != nil {
 				o.failed(err)
 			}
@@ -148,6 +162,21 @@ func (o *Outbox) drain() {
 		}
 		o.recycle(batch)
 	}
+}
+
+// giveUp closes the outbox after a failed write. What was certainly not written is
+// kept until Close or Unsent.
+func (o *Outbox) giveUp(batch []Item, err error) {
+	begun := len(batch)
+	var partial *WriteError
+	if errors.As(err, &partial) {
+		begun = min(partial.Begun, begun)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = true
+	o.unsent = append(batch[begun:], o.queue...)
+	o.queue, o.spare, o.bytes = nil, nil, 0
 }
 
 // take hands the writer everything that waits, or ends it.
@@ -198,8 +227,25 @@ func (o *Outbox) Finish(fn func()) {
 func (o *Outbox) Close() {
 	o.mu.Lock()
 	o.closed = true
-	o.queue, o.spare, o.bytes = nil, nil, 0
+	o.queue, o.unsent, o.spare, o.bytes = nil, nil, nil, 0
 	o.mu.Unlock()
+}
+
+// Unsent closes the outbox and returns, in order, the frames it took and of which
+// certainly no byte was written. A batch that is being written is not among them:
+// to hear what becomes of it, let the writer end before, with Finish.
+func (o *Outbox) Unsent() [][]byte {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var frames [][]byte
+	for _, items := range [][]Item{o.unsent, o.queue} {
+		for _, item := range items {
+			frames = append(frames, item.Frame)
+		}
+	}
+	o.closed = true
+	o.queue, o.unsent, o.spare, o.bytes = nil, nil, nil, 0
+	return frames
 }
 
 // Dropped counts the frames that were dropped for a slow reader.

@@ -19,6 +19,7 @@ type Actor struct {
 	self     *rt.Ref
 	timer    rt.Timer
 	restarts int
+	refused  [][]byte // frames of the last step that its conduit did not take
 }
 
 // NewActor returns the actor of a slot; registry hears of its changes.
@@ -50,6 +51,10 @@ func (a *Actor) Receive(c rt.Context) {
 	case *msg.DescribeSlot:
 		m.Reply <- a.info()
 	default:
+		if refused := (refused{a.refused}); len(refused.frames) > 0 {
+			a.refused = nil
+			a.step(c, refused)
+		}
 		a.step(c, m)
 	}
 }
@@ -70,7 +75,9 @@ func (a *Actor) perform(c rt.Context, effects []Effect) {
 		case e.To != nil:
 			e.To.Send(e.Message)
 		case e.Conduit != nil:
-			e.Conduit.Send(e.Frame, e.Class)
+			if !e.Conduit.Send(e.Frame, e.Class) {
+				a.refused = append(a.refused, e.Frame)
+			}
 		case e.Credit != nil:
 			e.Credit.Give()
 		case e.WakeGen != 0:
@@ -80,6 +87,8 @@ func (a *Actor) perform(c rt.Context, effects []Effect) {
 			if e.Asked {
 				a.registry.Send(&msg.SlotRetired{Name: a.state.name})
 			}
+		case e.Failing:
+			a.registry.Send(&msg.SlotFailing{Name: a.state.name, Ref: a.self})
 		case e.Retired:
 			a.registry.Send(&msg.SlotRetired{Name: a.state.name, Gone: true})
 			c.Stop(c.Self())
@@ -121,8 +130,8 @@ func (a *Actor) crashed(message any) {
 	case *msg.JoinSlot:
 		m.Client.Send(&msg.JoinRefused{Err: wire.Crashed(a.state.name)})
 	case *msg.ClaimSlot:
-		m.Claimant.Send(msg.RefuseClaim(a.state.name, wire.CrashedClaim(a.state.name), ""))
-	case *msg.TimerDue, *msg.ProviderGone, *msg.LivenessReport, *msg.LeaveSlot, *msg.CallerLeft,
+		m.Claimant.Send(m.Refused(wire.CrashedClaim(a.state.name), ""))
+	case *msg.TimerDue, *msg.ProviderGone, *msg.LivenessReport, *msg.LeaveSlot, *msg.CallerLeft, *msg.CallerLate,
 		*msg.WithdrawClaim, *msg.CallCrashed, *msg.RetireSlot, *msg.AskUndeliverable, *msg.StreamChanged,
 		*msg.OwnSlot, *msg.DisownSlot, *msg.HolderExpected, *msg.HolderFailed:
 		// Facts that nobody tells twice are handled again after the restart; a

@@ -176,8 +176,9 @@ type world struct {
 
 // peer is anybody around the slot.
 type peer struct {
-	w    *world
-	name string
+	w     *world
+	name  string
+	ended bool // it takes no frame any more
 }
 
 func newWorld(t *testing.T, at func(any) bool) *world {
@@ -235,7 +236,7 @@ func (w *world) spare() {
 
 func (w *world) peer(name string) *peer {
 	if w.peers[name] == nil {
-		w.peers[name] = &peer{w, name}
+		w.peers[name] = &peer{w: w, name: name}
 	}
 	return w.peers[name]
 }
@@ -306,6 +307,22 @@ type provider struct{ *peer }
 
 // Send implements msg.Conduit.
 func (p provider) Send(frame []byte, _ mcp.Class) bool {
+	if p.hasEnded() {
+		return false
+	}
 	p.w.hear("%s: %s", p.name, frame)
 	return true
+}
+
+func (p *peer) hasEnded() bool {
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	return p.ended
+}
+
+// end makes the peer's conduit refuse what comes.
+func (p *peer) end() {
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	p.ended = true
 }

@@ -24,7 +24,12 @@ type call struct {
 	init    bool        // an initialize: never cancelled, its answer is kept
 	role    role        // of a call the slot opened itself
 	about   string      // its subject: a URI, or the method of a clientAsk
+	timed   bool        // its caller minds the time: it has no deadline
 	within  uint64      // of a clientAsk: the broker id of the call it belongs to
+
+	retried   bool        // it was sent to a connection before, which died without getting it
+	cancelled bool        // by its client
+	unsent    *wire.Frame // as it was not written, nil as long as it may have been
 
 	started  time.Time
 	deadline time.Time // zero is none
@@ -47,12 +52,12 @@ func (s *State) clientCall(now time.Time, m *msg.ClientCall) {
 		s.subscriptionCall(now, m)
 	case s.holder == nil:
 		s.fail(m, wire.NotConnected(s.name))
-	case s.load() >= s.cfg.MaxPending:
+	case s.load() >= s.cfg.MaxPending && !s.brokersOwn(m.Session, m.For):
 		s.fail(m, wire.SlotBusy(s.name, "maxPendingPerSlot", s.cfg.MaxPending))
 	case isInit && !s.cfg.RelayInitialize:
 		s.initialize(now, m)
 	case s.holding():
-		s.held = append(s.held, m)
+		s.hold(now, m)
 	default:
 		s.relay(now, m, isInit)
 	}
@@ -93,7 +98,7 @@ func (s *State) relay(now time.Time, m *msg.ClientCall, isInit bool) uint64 {
 	}
 	c := &call{
 		id: s.cfg.NextID(), client: m.Client, session: m.Session, number: m.Call,
-		behind: m.For, origID: bytes.Clone(f.Raw(f.ID)), init: isInit,
+		behind: m.For, origID: bytes.Clone(f.Raw(f.ID)), init: isInit, retried: m.Retried, timed: m.Timed,
 	}
 	if f.Token.Present() {
 		c.token = bytes.Clone(f.Raw(f.Token))
@@ -117,7 +122,7 @@ func (s *State) origin(c *call) msg.Origin {
 
 func (s *State) track(now time.Time, c *call) {
 	c.started = now
-	if s.cfg.RequestTimeout > 0 {
+	if s.cfg.RequestTimeout > 0 && !c.timed {
 		c.deadline = now.Add(s.cfg.RequestTimeout)
 	}
 	table := s.table(c)
@@ -270,6 +275,9 @@ func (s *State) clientCancelled(m *msg.ClientNote) {
 	}
 	for _, c := range s.pending {
 		if c.session == m.Session && !c.init && meant(c.number, c.origID) {
+			before := c.cancelled
+			c.cancelled = true
+			s.undo(func() { c.cancelled = before })
 			s.toProvider(wire.Replace(f, f.RequestID, wire.AppendBrokerID(nil, c.id)), mcp.Required)
 			return
 		}
@@ -315,6 +323,9 @@ func (s *State) expire(now time.Time, c *call) {
 		s.expireAsk(now, c)
 		return
 	}
+	if s.expireHandshake(c) {
+		return
+	}
 	after := now.Sub(c.started).Round(time.Millisecond)
 	err := wire.NoAnswer(s.name, s.cfg.RequestTimeout)
 	if after >= progressCap*s.cfg.RequestTimeout {
@@ -335,6 +346,7 @@ func (s *State) expire(now time.Time, c *call) {
 		}
 		s.subscriptionAnswered(now, c, nil, err)
 	default:
+		s.noteSilence(c)
 		s.drop(c)
 	}
 	s.tell(c.client, &msg.CallFailed{Call: c.number, Err: err})

@@ -33,12 +33,12 @@ func (s *State) claim(now time.Time, c *msg.ClaimSlot) {
 	case h == nil:
 		s.attach(now, c)
 	case h.claim.Claimant == c.Claimant && c.Kind == msg.Upstream && h.claim.Conduit != c.Conduit:
-		s.detach(wire.Disconnected(s.name)) // its connection has ended before this claim was made
+		s.lose(wire.Disconnected(s.name), nil) // its connection has ended before this claim was made
 		s.attach(now, c)
 	case h.claim.Claimant == c.Claimant:
 		s.grant(h)
 	case h.claim.Kind == msg.Loopback:
-		s.refuse(c, msg.RefuseClaim(s.name, wire.ReservedSlot(s.name), "reserved system slot, held by a provider in this process"))
+		s.refuse(c, c.Refused(wire.ReservedSlot(s.name), "reserved system slot, held by a provider in this process"))
 	case len(s.deciding) >= maxClaims:
 		s.refuseHeld(c, "Too many claims on the slot are being decided.")
 	default:
@@ -108,25 +108,33 @@ func (s *State) whyHeld(mode Takeover) string {
 }
 
 func (s *State) refuseHeld(c *msg.ClaimSlot, why string) {
-	recovery := "Enable the heartbeat, close the old socket, or publish under another name."
-	if ms := s.cfg.HeartbeatInterval.Milliseconds(); ms > 0 {
-		recovery = fmt.Sprintf("If it is dead, wait up to %dms for the heartbeat to notice; or close the old socket, or publish under another name.", ms)
-	}
-	err := wire.AlreadyConnected(s.name, why, recovery)
+	err := wire.AlreadyConnected(s.name, why, s.recovery(c))
 	s.remember(c)
-	s.refuse(c, &msg.ClaimRefused{Slot: s.name, Err: err, CloseReason: wire.CloseReason(wire.HeldReason(s.name)), LogLead: err.Message})
+	refusal := c.Refused(err, "")
+	refusal.Held, refusal.CloseReason = true, wire.CloseReason(wire.HeldReason(s.name))
+	s.refuse(c, refusal)
+}
+
+// recovery is what whoever runs a refused provider can do.
+func (s *State) recovery(c *msg.ClaimSlot) string {
+	if c.Kind == msg.Upstream {
+		return "A provider that comes by itself holds the slot of this upstream: give its entry in the configuration another name, or end the provider; the upstream is started as soon as the slot is free."
+	}
+	if ms := s.cfg.HeartbeatInterval.Milliseconds(); ms > 0 {
+		return fmt.Sprintf("If it is dead, wait up to %dms for the heartbeat to notice; or close the old socket, or publish under another name.", ms)
+	}
+	return "Enable the heartbeat, close the old socket, or publish under another name."
 }
 
 func (s *State) refuse(c *msg.ClaimSlot, r *msg.ClaimRefused) { s.tell(c.Claimant, r) }
 
 // refuseAll answers every claim that waits for a decision or for the slot.
 func (s *State) refuseAll(err *wire.Error) {
-	refusal := msg.RefuseClaim(s.name, err, "")
 	for _, d := range s.deciding {
-		s.refuse(d.claim, refusal)
+		s.refuse(d.claim, d.claim.Refused(err, ""))
 	}
 	for _, w := range s.waiting {
-		s.refuse(w, refusal)
+		s.refuse(w, w.Refused(err, ""))
 	}
 	s.deciding, s.waiting = nil, nil
 }
@@ -167,7 +175,7 @@ func (s *State) attach(now time.Time, c *msg.ClaimSlot) {
 	copy(s.attached[1:], s.attached[:])
 	s.attached[0] = now
 	s.waiting = without(s.waiting, func(w *msg.ClaimSlot) bool { return w.Claimant == c.Claimant })
-	s.expected, s.absent, s.waits = false, nil, nil
+	s.expected, s.absent = false, nil
 	s.grant(s.holder)
 	s.changed()
 	s.replay(now)
@@ -190,15 +198,17 @@ func (s *State) grant(h *holder) {
 func (s *State) detach(why *wire.Error) {
 	s.failAll(why)
 	s.holder, s.initAnswer, s.initialized = nil, nil, false
+	s.heardAt, s.unheard = time.Time{}, 0
 }
 
 func (s *State) providerGone(now time.Time, m *msg.ProviderGone) {
 	if s.holder == nil || s.holder.gen != m.Gen {
 		return
 	}
-	owners := s.owner != nil && s.holder.claim.Claimant == s.owner
-	s.detach(cmp.Or(m.Why, wire.Disconnected(s.name)))
-	s.expected = owners // who says what is to come
+	owners := s.ownersHold()
+	s.rejoins, s.silent = owners && s.holder.aggregate, m.Silent
+	s.lose(cmp.Or(m.Why, wire.Disconnected(s.name)), m.Unsent)
+	s.expected = owners && !m.Final // the owner says what is to come
 	s.changed()
 	switch {
 	case len(s.deciding) > 0:
@@ -207,5 +217,7 @@ func (s *State) providerGone(now time.Time, m *msg.ProviderGone) {
 		s.attach(now, next)
 	case len(s.waiting) > 0:
 		s.attach(now, s.waiting[0])
+	case s.owner != nil && !owners:
+		s.tell(s.owner, &msg.SlotFree{Slot: s.name})
 	}
 }

@@ -82,7 +82,9 @@ type vars struct {
 
 	owner    msg.Ref     // of the slot of an upstream
 	expected bool        // the owner is connecting: hold calls back
+	rejoins  bool        // what it connects again was in _all
 	absent   *wire.Error // why the owner is not connected
+	silent   bool        // the last holder did not answer a ping
 
 	deciding []decision       // claims that wait for the holder's liveness
 	waiting  []*msg.ClaimSlot // refused multiplexed claims, oldest first
@@ -100,12 +102,15 @@ type vars struct {
 
 	holdUntil time.Time // calls are held behind a replayed initialize; zero is not
 	held      []any     // *msg.ClientCall, *msg.ClientNote
-	waits     []wait    // of held calls, while nobody holds the slot
+	waits     []wait    // of held calls, by time
 
 	warned   map[warning]bool // replaced as a whole, see warnOnce
 	armed    time.Time
 	timerGen uint64
 	retired  bool
+
+	heardAt time.Time // when the holder last sent anything
+	unheard int       // calls that expired since, and had been sent since: it seems to hang
 }
 
 type member struct {
@@ -148,6 +153,7 @@ type Effect struct {
 
 	Changed bool // tell the registry the slot's Info
 	Asked   bool // and that it stays, since it is in use
+	Failing bool // tell the registry that the slot gives up
 	Retired bool // the slot is unused: stop
 }
 
@@ -204,6 +210,8 @@ func (s *State) handle(now time.Time, message any) {
 		s.askUndeliverable(now, m)
 	case *msg.CallerLeft:
 		s.callerLeft(m)
+	case *msg.CallerLate:
+		s.callerLate(now, m)
 	case *msg.JoinSlot:
 		s.join(now, m)
 	case *msg.LeaveSlot:
@@ -220,7 +228,7 @@ func (s *State) handle(now time.Time, message any) {
 		s.withdraw(m)
 	case *msg.ProviderJunk:
 		s.giveBack(m.Credit)
-		s.providerJunk(m)
+		s.providerJunk(now, m)
 	case *msg.TimerDue:
 		s.timerDue(now, m)
 	case *msg.CallCrashed:
@@ -234,9 +242,11 @@ func (s *State) handle(now time.Time, message any) {
 	case *msg.HolderFailed:
 		s.holderFailed(m)
 	case *msg.RetireSlot:
-		s.retire()
+		s.retire(now, m)
 	case *msg.EndIdle:
 		s.endIdle(now, m)
+	case refused:
+		s.noteUnsent(m.frames)
 	case giveUp:
 		s.giveUp()
 	}
@@ -248,6 +258,7 @@ type giveUp struct{}
 // giveUp fails everything that depends on the slot: it crashed too often, or the
 // broker stops with the slot still in use.
 func (s *State) giveUp() {
+	s.effects = append(s.effects, Effect{Failing: true})
 	s.failAll(wire.SlotFailed(s.name))
 	if h := s.holder; h != nil {
 		s.tell(h.claim.Claimant, &msg.EvictHolder{Slot: s.name, Gen: h.gen, Failed: true})
@@ -259,13 +270,19 @@ func (s *State) giveUp() {
 	}
 }
 
-func (s *State) retire() {
-	if info := s.Info(); s.owner == nil && info.Unused() && len(s.deciding) == 0 && len(s.waiting) == 0 {
-		s.retired = true
-		s.effects = append(s.effects, Effect{Retired: true})
+func (s *State) retire(now time.Time, m *msg.RetireSlot) {
+	info := s.Info()
+	free := s.owner == nil && !info.Connected && len(s.deciding) == 0 && len(s.waiting) == 0
+	switch {
+	case free && info.Unused():
+	case free && m.Unserved && info.Gen == 0 && !s.idleSince().IsZero():
+		s.endSessions(now, "maxSlots")
+	default:
+		s.effects = append(s.effects, Effect{Changed: true, Asked: true})
 		return
 	}
-	s.effects = append(s.effects, Effect{Changed: true, Asked: true})
+	s.retired = true
+	s.effects = append(s.effects, Effect{Retired: true})
 }
 
 // Info describes the slot for the inventory.
@@ -282,6 +299,9 @@ func (s *State) Info() msg.SlotInfo {
 	if h := s.holder; h != nil {
 		info.Transport, info.Connected = h.claim.Kind, true
 		info.Aggregate, info.ConnectedSince, info.Answered = h.aggregate, h.since, h.answered
+	} else {
+		info.Expected, info.Aggregate = s.expected, s.expected && s.rejoins
+		info.LeftSilent = s.silent
 	}
 	return info
 }

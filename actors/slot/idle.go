@@ -48,11 +48,16 @@ func (s *State) endIdle(now time.Time, m *msg.EndIdle) {
 		s.tell(m.Asker, &msg.IdleEnded{})
 		return
 	}
+	s.endSessions(now, m.Why)
+	s.tell(m.Asker, &msg.IdleEnded{Ended: true})
+}
+
+// endSessions ends the sessions of all clients but the broker's own.
+func (s *State) endSessions(now time.Time, why string) {
 	for _, session := range slices.Sorted(maps.Keys(s.members)) {
 		if gone := s.members[session]; gone.kind != msg.BrokerClient {
-			s.tell(gone.ref, &msg.EndSession{Why: m.Why})
+			s.tell(gone.ref, &msg.EndSession{Why: why})
 			s.remove(now, gone)
 		}
 	}
-	s.tell(m.Asker, &msg.IdleEnded{Ended: true})
 }

@@ -86,6 +86,30 @@ func (s *State) endInitialize(c *call, f *wire.Frame) {
 	s.initQueue = nil
 }
 
+// expireHandshake keeps an initialize that is due, where the slot's owner waits for its
+// answer and knows how long its server may take to start. Its callers wait no longer.
+func (s *State) expireHandshake(c *call) (kept bool) {
+	if !c.init || s.initLeader != c.id || !s.ownersHold() {
+		return false
+	}
+	s.deadlines.remove(c)
+	client, due := c.client, c.deadline
+	c.client, c.deadline = nil, time.Time{}
+	s.undo(func() { c.client, c.deadline = client, due; s.deadlines.push(c) })
+	err := wire.NoAnswer(s.name, s.cfg.RequestTimeout)
+	s.tell(client, &msg.CallFailed{Call: c.number, Err: err})
+	queue := s.initQueue
+	s.initQueue = nil
+	for _, q := range queue {
+		if q.Timed {
+			s.initQueue = append(s.initQueue, q)
+			continue
+		}
+		s.fail(q, err)
+	}
+	return true
+}
+
 // promote relays the next queued initialize after the leader's came to nothing.
 func (s *State) promote(now time.Time) {
 	if len(s.initQueue) == 0 || s.initLeader != 0 || s.holder == nil {

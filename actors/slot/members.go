@@ -106,6 +106,9 @@ func (s *State) streamChanged(now time.Time, m *msg.StreamChanged) {
 		s.undo(func() { member.streaming = before })
 	}
 	s.touch(m.Session, now)
+	if s.lastGen == 0 {
+		s.changed() // whether it may be asked to end, see msg.SlotInfo.Unserved
+	}
 }
 
 // broadcast sends a notification of the provider to every session. They share

@@ -25,34 +25,38 @@ func (s *State) ownedBy(m *msg.OwnSlot) {
 
 // refuseOthers answers the claims that waited for the slot before it had an owner.
 func (s *State) refuseOthers() {
-	refusal := msg.RefuseClaim(s.name, wire.ManagedSlot(s.name), "managed by an upstream")
 	foreign := func(c *msg.ClaimSlot) bool { return c.Claimant != s.owner }
 	for _, d := range s.deciding {
 		if foreign(d.claim) {
-			s.refuse(d.claim, refusal)
+			s.refuse(d.claim, managed(d.claim))
 		}
 	}
 	for _, w := range s.waiting {
-		s.refuse(w, refusal)
+		s.refuse(w, managed(w))
 	}
 	s.deciding = without(s.deciding, func(d decision) bool { return foreign(d.claim) })
 	s.waiting = nil
+}
+
+func managed(c *msg.ClaimSlot) *msg.ClaimRefused {
+	return c.Refused(wire.ManagedSlot(c.Slot), "managed by an upstream")
 }
 
 func (s *State) disowned(m *msg.DisownSlot) {
 	if s.owner != m.Owner {
 		return
 	}
-	if s.expected {
+	if s.holder == nil {
 		s.failHeld(wire.NotConnected(s.name))
 	}
-	s.owner, s.expected, s.absent = nil, false, nil
+	s.owner, s.expected, s.rejoins, s.absent = nil, false, false, nil
 	s.changed()
 }
 
 func (s *State) holderExpected(m *msg.HolderExpected) {
-	if s.owner == m.Owner && s.holder == nil {
+	if s.owner == m.Owner && s.holder == nil && !s.expected {
 		s.expected = true
+		s.changed()
 	}
 }
 
@@ -62,14 +66,17 @@ func (s *State) holderFailed(m *msg.HolderFailed) {
 	if s.owner != m.Owner {
 		return
 	}
-	s.expected, s.absent = false, m.Err
+	awaited := s.expected
+	s.expected, s.rejoins, s.absent = false, false, m.Err
 	if s.holder == nil {
 		s.failHeld(m.Err)
 	}
+	if awaited {
+		s.changed()
+	}
 }
 
-// wait is a call that is held back until its owner has connected, and no longer
-// than any other call.
+// wait is a call that is held back, and no longer than any other call.
 type wait struct {
 	call  *msg.ClientCall
 	until time.Time
@@ -81,10 +88,7 @@ func (s *State) unserved(now time.Time, m *msg.ClientCall) {
 	case s.expected && s.load() >= s.cfg.MaxPending:
 		s.fail(m, wire.SlotBusy(s.name, "maxPendingPerSlot", s.cfg.MaxPending))
 	case s.expected:
-		s.held = append(s.held, m)
-		if s.cfg.RequestTimeout > 0 {
-			s.waits = append(s.waits, wait{m, now.Add(s.cfg.RequestTimeout)})
-		}
+		s.hold(now, m)
 	case s.absent != nil:
 		s.fail(m, s.absent)
 	default:
@@ -108,7 +112,7 @@ func (s *State) unhold(match func(any) bool) {
 	s.waits = without(s.waits, func(w wait) bool { return match(w.call) })
 }
 
-// expireWaits answers the calls that waited too long for their owner.
+// expireWaits answers the calls that were held back for too long.
 func (s *State) expireWaits(now time.Time) {
 	for len(s.waits) > 0 && !s.waits[0].until.After(now) {
 		late := s.waits[0].call

@@ -23,7 +23,7 @@ func TestPanicLeavesNoTrace(t *testing.T) {
 		relay := rapid.Bool().Draw(t, "relay")
 		hit, twin := newVictim(relay), newVictim(relay)
 		g := newGenerator()
-		for _, message := range g.prelude() {
+		for _, message := range g.prelude(t) {
 			hit.effects, twin.effects = hit.step(g.now, message), twin.step(g.now, message)
 			compare(t, hit, twin)
 			g.learn(hit.state, hit.state.effects)

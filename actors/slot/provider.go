@@ -17,6 +17,7 @@ func (s *State) providerFrame(now time.Time, m *msg.ProviderFrame) {
 		return
 	}
 	f := &m.Frame
+	s.heardAt, s.unheard = now, 0
 	if f.Method != nil || f.IsResponse() {
 		s.heard()
 	}
@@ -62,8 +63,9 @@ func (s *State) register(aggregate bool) {
 	s.changed()
 }
 
-func (s *State) providerJunk(m *msg.ProviderJunk) {
+func (s *State) providerJunk(now time.Time, m *msg.ProviderJunk) {
 	if s.holder != nil && s.holder.gen == m.Gen {
+		s.heardAt, s.unheard = now, 0
 		s.junk(m.Head)
 	}
 }

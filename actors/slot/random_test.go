@@ -24,6 +24,8 @@ type generator struct {
 	gen    uint64            // of the present holder, 0 for none
 	asked  uint64            // generation of the last question about liveness
 	gens   map[string]uint64 // what each provider was granted
+	sent   [][]byte          // to the present holder, or the last
+	owned  bool              // p1 alone claims the slot
 }
 
 func newGenerator() *generator {
@@ -37,9 +39,15 @@ func (g *generator) ref(name string) *ref {
 	return g.refs[name]
 }
 
-// prelude is how most lives begin: two sessions and a provider.
-func (g *generator) prelude() []any {
+// prelude is how most lives begin: two sessions and a provider. In half of them it
+// is the owner of the slot, and the registry lets no other claim it.
+func (g *generator) prelude(t *rapid.T) []any {
+	owner := g.ref("p2")
+	if g.owned = rapid.Bool().Draw(t, "owned"); g.owned {
+		owner = g.ref("p1")
+	}
 	return []any{
+		&msg.OwnSlot{Slot: "s", Owner: owner},
 		&msg.JoinSlot{Slot: "s", Session: 1, Client: g.ref("c1")},
 		&msg.JoinSlot{Slot: "s", Session: 2, Client: g.ref("c2")},
 		&msg.ClaimSlot{Slot: "s", Claimant: g.ref("p1"), Conduit: &conduit{"p1"}, Kind: msg.Multiplexed, Principal: "x"},
@@ -52,7 +60,10 @@ func (g *generator) next(t *rapid.T) any {
 	g.now = g.now.Add(time.Duration(rapid.IntRange(1, 400).Draw(t, "ms")) * time.Millisecond)
 	session := rapid.Uint64Range(1, 4).Draw(t, "session")
 	client := g.ref(fmt.Sprintf("c%d", session))
-	switch kind := rapid.IntRange(0, 26).Draw(t, "kind"); kind {
+	if g.owned && rapid.IntRange(0, 2).Draw(t, "dies") > 0 {
+		return g.dying(t, session, client)
+	}
+	switch kind := rapid.IntRange(0, 27).Draw(t, "kind"); kind {
 	case 0, 1:
 		return &msg.JoinSlot{Slot: "s", Session: session, Client: client}
 	case 2:
@@ -65,8 +76,11 @@ func (g *generator) next(t *rapid.T) any {
 	case 7:
 		return &msg.ClientNote{Session: session, Frame: g.note(t)}
 	case 8:
-		back := rapid.Uint64Range(0, 2).Draw(t, "back")
-		return &msg.CallerLeft{Session: session, Call: g.calls[session] - min(back, g.calls[session])}
+		number := g.calls[session] - min(rapid.Uint64Range(0, 2).Draw(t, "back"), g.calls[session])
+		if rapid.Bool().Draw(t, "late") {
+			return &msg.CallerLate{Session: session, Call: number}
+		}
+		return &msg.CallerLeft{Session: session, Call: number}
 	case 9:
 		return &msg.StreamChanged{Session: session, Open: rapid.Bool().Draw(t, "open")}
 	case 10, 11:
@@ -77,7 +91,7 @@ func (g *generator) next(t *rapid.T) any {
 		if rapid.Bool().Draw(t, "stay") {
 			break
 		}
-		return &msg.ProviderGone{Gen: g.someGen(t)}
+		return &msg.ProviderGone{Gen: g.someGen(t), Unsent: g.lost(t)}
 	case 14:
 		return &msg.CallCrashed{ID: g.someID(t)}
 	case 15:
@@ -92,6 +106,10 @@ func (g *generator) next(t *rapid.T) any {
 		return &msg.AskUndeliverable{Session: session, ID: id}
 	case 20:
 		return g.owner(t)
+	case 22:
+		return refused{g.lost(t)}
+	case 23:
+		return &msg.ClaimSlot{Slot: "s", Claimant: g.ref("p1"), Conduit: &conduit{"p1"}, Kind: msg.Upstream}
 	case 21:
 		ago := rapid.IntRange(0, 9).Draw(t, "idle")
 		return &msg.EndIdle{Since: g.now.Add(-time.Duration(ago) * time.Second / 2), Why: "room", Asker: g.ref("asker")}
@@ -116,7 +134,27 @@ func (g *generator) owner(t *rapid.T) any {
 	return &msg.HolderExpected{Slot: "s", Owner: who}
 }
 
+// dying draws from the life of an upstream that dies often.
+func (g *generator) dying(t *rapid.T, session uint64, client *ref) any {
+	switch {
+	case g.gen == 0 && rapid.IntRange(0, 2).Draw(t, "back") > 0:
+		return &msg.ClaimSlot{Slot: "s", Claimant: g.ref("p1"), Conduit: &conduit{"p1"}, Kind: msg.Upstream}
+	case g.gen != 0 && rapid.IntRange(0, 3).Draw(t, "gone") == 0:
+		return &msg.ProviderGone{Gen: g.gen, Unsent: g.lost(t)}
+	}
+	return g.call(t, session, client)
+}
+
+// lost is what a connection that dies has not written of what it was sent.
+func (g *generator) lost(t *rapid.T) [][]byte {
+	written := rapid.IntRange(0, len(g.sent)).Draw(t, "written")
+	return g.sent[written:len(g.sent):len(g.sent)]
+}
+
 func (g *generator) provider(t *rapid.T) string {
+	if g.owned {
+		return "p1"
+	}
 	return fmt.Sprintf("p%d", rapid.IntRange(1, 4).Draw(t, "provider"))
 }
 
@@ -131,7 +169,8 @@ func (g *generator) call(t *rapid.T, session uint64, client *ref) *msg.ClientCal
 	g.calls[session]++
 	id := fmt.Sprint(g.calls[session])
 	text := rapid.SampledFrom([]string{
-		request(id, "tools/call", `{"_meta":{"progressToken":"p"}}`),
+		request(id, "tools/call", fmt.Sprintf(`{"_meta":{"progressToken":"p"},"name":"%s %s"}`, client.name, id)),
+		request(id, "tools/call", fmt.Sprintf(`{"name":"%s %s"}`, client.name, id)),
 		request(id, "tools/list", ""),
 		request(id, "initialize", `{"n":1}`),
 		request(id, "initialize", `{"capabilities":{"roots":{}}}`),
@@ -142,7 +181,7 @@ func (g *generator) call(t *rapid.T, session uint64, client *ref) *msg.ClientCal
 		request(id, "resources/unsubscribe", `{"uri":"u:b"}`),
 		request(id, "resources/unsubscribe", `{"uri":"\u0075:c"}`),
 	}).Draw(t, "frame")
-	return &msg.ClientCall{Session: session, Client: client, Call: g.calls[session], Frame: mustScan(text), Trace: trace}
+	return &msg.ClientCall{Session: session, Client: client, Call: g.calls[session], Frame: mustScan(text), Trace: trace, Timed: rapid.IntRange(0, 4).Draw(t, "timed") == 0}
 }
 
 func (g *generator) note(t *rapid.T) wire.Frame {
@@ -203,7 +242,12 @@ func (g *generator) learn(s *State, effects []Effect) {
 		g.gen = s.holder.gen
 	}
 	for i := range effects {
+		if frame := effects[i].Frame; frame != nil {
+			g.sent = append(g.sent, frame)
+		}
 		switch m := effects[i].Message.(type) {
+		case *msg.ClaimGranted:
+			g.sent = nil
 		case *msg.LivenessAsked:
 			g.asked = m.Gen
 		case *msg.ClientAsk:

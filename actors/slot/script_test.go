@@ -27,6 +27,9 @@ var update = flag.Bool("update", false, "rewrite the scripts in testdata to what
 //	attach p1 kind=ws principal=x aggregate   a claim; kind ws-multiplex, ws or loopback
 //	report p1 open=false outstanding=3s       p1's answer to the last question it got
 //	gone p1 gen=1 why=text                    p1 left; gen defaults to what p1 was granted
+//	gone o1 final                             for good
+//	gone p1 unsent=2,note,3                   and brk-2, the last notification and brk-3 were never written
+//	refused 2,note                            nor were these taken
 //	withdraw p1
 //	frame p1 {...} gen=1                      what p1 sends, junk as a quoted string
 //	join c1 | leave c1 | stream c1 open=true  session 1
@@ -39,12 +42,15 @@ var update = flag.Bool("update", false, "rewrite the scripts in testdata to what
 //	undeliverable c1 id=2                     c1 has no stream for brk-2
 //	forbid c1 uri                             from now on c1 may not read it
 //	callerleft c1 1
+//	callerlate c1 1                           the same of a check, which is answered
+//	call c1 timed=true id=7 method            without a deadline
 //	own o1 | disown o1 | expect o1            o1 keeps an upstream in the slot
 //	down o1 text                              and cannot connect for now
 //	idle                                      since when its clients are, on the clock of "timer at"
 //	endidle a1 since=3s                       a1 ends them if they have been ever since
 //	tick 30s                                  time passes and the timer is delivered when due
-//	timer gen=1 | crash id=1 | retire | giveup | describe
+//	timer gen=1 | crash id=1 | giveup | describe
+//	retire | retire unserved
 func TestScripts(t *testing.T) {
 	script.Run(t, "testdata/*.txt", *update, func() script.Interpreter { return (&machine{}).run })
 }
@@ -60,6 +66,7 @@ type machine struct {
 	refs  map[string]*ref
 	calls map[string]uint64 // how many each session made
 	gens  map[string]uint64 // what each provider was last granted
+	sent  map[string][]byte // frames to providers by the n of brk-<n>, and the last "note"
 	asked map[string]uint64 // and last asked about
 	frame map[string]int    // how many each sent
 
@@ -92,6 +99,7 @@ func (m *machine) configure(t *testing.T, c script.Command) {
 	m.state.self = &ref{"slot"}
 	m.refs, m.calls, m.gens = map[string]*ref{}, map[string]uint64{}, map[string]uint64{}
 	m.asked, m.frame, m.forbidden = map[string]uint64{}, map[string]int{}, map[string]bool{}
+	m.sent = map[string][]byte{}
 }
 
 func (m *machine) run(t *testing.T, c script.Command) []string {
@@ -126,6 +134,9 @@ func (m *machine) step(message any) []string {
 		}
 		if e.WakeGen != 0 {
 			m.timerAt, m.timerGen = m.now.Add(e.Wake), e.WakeGen
+		}
+		if e.Conduit != nil {
+			m.sent[sentAs(e.Frame)] = e.Frame
 		}
 	}
 	return describe(m.state, effects)
@@ -205,11 +216,13 @@ func (m *machine) message(t *testing.T, c script.Command) any {
 	case "report":
 		return &msg.LivenessReport{Gen: m.gen(t, c, m.asked), Open: c.Opts["open"] != "false", Outstanding: c.Duration(t, "outstanding")}
 	case "gone":
-		gone := &msg.ProviderGone{Gen: m.gen(t, c, m.gens)}
+		gone := &msg.ProviderGone{Gen: m.gen(t, c, m.gens), Final: c.Has("final"), Unsent: m.frames(t, c.Opts["unsent"])}
 		if why := c.Opts["why"]; why != "" {
 			gone.Why = wire.UpstreamLost("s", why)
 		}
 		return gone
+	case "refused":
+		return refused{m.frames(t, c.Arg(0))}
 	case "withdraw":
 		return &msg.WithdrawClaim{Slot: "s", Claimant: m.ref(who)}
 	case "frame":
@@ -231,6 +244,9 @@ func (m *machine) message(t *testing.T, c script.Command) any {
 	case "callerleft":
 		n, _ := strconv.ParseUint(c.Arg(1), 10, 64)
 		return &msg.CallerLeft{Session: session(t, who), Call: n}
+	case "callerlate":
+		n, _ := strconv.ParseUint(c.Arg(1), 10, 64)
+		return &msg.CallerLate{Session: session(t, who), Call: n}
 	case "timer":
 		return &msg.TimerDue{Gen: uint64(c.Number(t, "gen"))}
 	case "crash":
@@ -246,7 +262,7 @@ func (m *machine) message(t *testing.T, c script.Command) any {
 	case "endidle":
 		return &msg.EndIdle{Since: epoch.Add(c.Duration(t, "since")), Why: "room", Asker: m.ref(who)}
 	case "retire":
-		return &msg.RetireSlot{}
+		return &msg.RetireSlot{Unserved: c.Has("unserved")}
 	case "giveup":
 		return giveUp{}
 	}
@@ -272,11 +288,33 @@ func (m *machine) call(t *testing.T, c script.Command) *msg.ClientCall {
 		text = request(c.Opts["id"], method, c.Body)
 	}
 	m.calls[who]++
-	call := &msg.ClientCall{Session: session(t, who), Client: m.ref(who), Call: m.calls[who], Frame: mustScan(text), Trace: trace}
+	call := &msg.ClientCall{Session: session(t, who), Client: m.ref(who), Call: m.calls[who], Frame: mustScan(text), Trace: trace, Timed: c.Opts["timed"] == "true"}
 	if behind := c.Number(t, "for"); behind != 0 {
 		call.For = &msg.Origin{Session: uint64(behind), Can: mcp.DeclaredBy([]byte(`{"capabilities":{"` + c.Opts["can"] + `":{}}}`))}
 	}
 	return call
+}
+
+// sentAs is how scripts speak of a frame to a provider.
+func sentAs(frame []byte) string {
+	f := mustScan(string(frame))
+	if id, ok := wire.ParseBrokerID(f.Raw(f.ID)); ok {
+		return fmt.Sprint(id)
+	}
+	return "note"
+}
+
+// frames are those a script speaks of.
+func (m *machine) frames(t *testing.T, names string) (frames [][]byte) {
+	for name := range strings.SplitSeq(names, ",") {
+		switch frame := m.sent[name]; {
+		case frame != nil:
+			frames = append(frames, frame)
+		case name != "":
+			t.Fatalf("script: no provider was sent %q", name)
+		}
+	}
+	return frames
 }
 
 var kinds = map[string]msg.ClientKind{"ws": msg.WebSocketClient, "stdio": msg.StdioClient, "broker": msg.BrokerClient}

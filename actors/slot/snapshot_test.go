@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"mcpbroker/actors/msg"
 )
 
 // snapshot writes down everything a State remembers. Messages it keeps appear by
@@ -13,12 +15,12 @@ func snapshot(s *State) []string {
 	lines := []string{
 		holderText(s.holder),
 		fmt.Sprintf("lastGen %d attached %v timer %d armed %v hold until %v", s.lastGen, s.attached, s.timerGen, s.armed, s.holdUntil),
-		fmt.Sprintf("owner %v expected %v absent %v waits %v", s.owner, s.expected, s.absent, s.waits),
+		fmt.Sprintf("owner %v expected %v rejoins %v silent %v absent %v waits%s", s.owner, s.expected, s.rejoins, s.silent, s.absent, waitsText(s.waits)),
 		fmt.Sprintf("initialize last %q answer %p leader %d initialized %v", s.lastInit, s.initAnswer, s.initLeader, s.initialized),
-		fmt.Sprintf("queue %v held %v", addresses(s.initQueue), addresses(s.held)),
+		fmt.Sprintf("queue %v held%s", addresses(s.initQueue), heldText(s.held)),
 		fmt.Sprintf("waiting %v", addresses(s.waiting)),
 		fmt.Sprintf("queued %d own %d reserved %d", s.queued, s.own, s.reserved),
-		fmt.Sprintf("warned %v retired %v", slices.Sorted(maps.Keys(s.warned)), s.retired),
+		fmt.Sprintf("warned %v retired %v heard %v unheard %d", slices.Sorted(maps.Keys(s.warned)), s.retired, s.heardAt, s.unheard),
 		fmt.Sprintf("abandoned %v next %d of %v", s.abandoned.ring, s.abandoned.next, slices.Sorted(maps.Keys(s.abandoned.set))),
 	}
 	for _, d := range s.deciding {
@@ -53,8 +55,29 @@ func holderText(h *holder) string {
 }
 
 func callText(c *call) string {
-	return fmt.Sprintf("brk-%d of %v session %d number %d id %q token %q init %v role %d about %q within %d for %v started %v due %v",
-		c.id, c.client, c.session, c.number, c.origID, c.token, c.init, c.role, c.about, c.within, c.behind, c.started, c.deadline)
+	return fmt.Sprintf("brk-%d of %v session %d number %d id %q token %q init %v role %d about %q within %d for %v started %v due %v retried %v cancelled %v unsent %v timed %v",
+		c.id, c.client, c.session, c.number, c.origID, c.token, c.init, c.role, c.about, c.within, c.behind, c.started, c.deadline, c.retried, c.cancelled, c.unsent != nil, c.timed)
+}
+
+// heldText shows by value what the slot has made itself.
+func heldText(held []any) string {
+	var b strings.Builder
+	for _, h := range held {
+		if m, ok := h.(*msg.ClientCall); ok && m.Retried {
+			fmt.Fprintf(&b, " c%d #%d for %v again %s", m.Session, m.Call, m.For, m.Frame.Bytes)
+			continue
+		}
+		fmt.Fprintf(&b, " %p", h)
+	}
+	return b.String()
+}
+
+func waitsText(waits []wait) string {
+	var b strings.Builder
+	for _, w := range waits {
+		fmt.Fprintf(&b, "%s until %v", heldText([]any{w.call}), w.until)
+	}
+	return b.String()
 }
 
 func addresses[T any](list []T) string {
@@ -115,11 +138,31 @@ func checkInvariants(t fatal, s *State) {
 	if s.holder == nil && (len(s.pending) > 0 || !s.holdUntil.IsZero() || len(s.initQueue) > 0 || len(s.held) > 0 && !s.expected) {
 		t.Fatalf("calls wait on a slot without a provider")
 	}
-	if s.holder != nil && (s.expected || len(s.waits) > 0) {
+	if s.holder != nil && s.expected {
 		t.Fatalf("a holder is waited for although there is one")
 	}
+	checkWaits(t, s)
 	checkSubscriptions(t, s)
 	checkAsks(t, s)
+}
+
+// checkWaits: held calls have their times in order, and nothing else has one.
+func checkWaits(t fatal, s *State) {
+	t.Helper()
+	for i, w := range s.waits {
+		if !slices.Contains(s.held, any(w.call)) {
+			t.Fatalf("c%d #%d waits without being held", w.call.Session, w.call.Call)
+		}
+		if i > 0 && w.until.Before(s.waits[i-1].until) {
+			t.Fatalf("c%d #%d waits behind one that waits longer", w.call.Session, w.call.Call)
+		}
+	}
+	for _, h := range s.held {
+		m, ok := h.(*msg.ClientCall)
+		if ok && !m.Timed && !slices.ContainsFunc(s.waits, func(w wait) bool { return w.call == m }) {
+			t.Fatalf("c%d #%d is held for ever", m.Session, m.Call)
+		}
+	}
 }
 
 // checkSubscriptions: the counters and the pending calls agree with the table,

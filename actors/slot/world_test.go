@@ -92,6 +92,8 @@ func effectText(s *State, e *Effect) string {
 		return "kept " + infoText(s.Info())
 	case e.Changed:
 		return "changed " + infoText(s.Info())
+	case e.Failing:
+		return "failing"
 	case e.Retired:
 		return "retired"
 	}
@@ -119,6 +121,8 @@ func messageText(message any) string {
 			return fmt.Sprintf("evicted gen=%d, the slot failed", m.Gen)
 		}
 		return fmt.Sprintf("evicted gen=%d", m.Gen)
+	case *msg.SlotFree:
+		return "the slot is free"
 	case *msg.SlotJoined:
 		return "joined"
 	case *msg.JoinRefused:
@@ -126,7 +130,11 @@ func messageText(message any) string {
 	case *msg.CallReply:
 		return fmt.Sprintf("reply #%d %s", m.Call, m.Frame)
 	case *msg.CallFailed:
-		return fmt.Sprintf("failed #%d %d %s", m.Call, m.Err.Code, m.Err.Message)
+		text := fmt.Sprintf("failed #%d %d %s", m.Call, m.Err.Code, m.Err.Message)
+		if m.Err.Busy {
+			text += " (busy)"
+		}
+		return text
 	case *msg.CallProgress:
 		return fmt.Sprintf("progress #%d %s", m.Call, m.Frame)
 	case *msg.Notify:
@@ -153,6 +161,9 @@ func infoText(i msg.SlotInfo) string {
 	text := string(i.Transport)
 	if i.Connected {
 		text += fmt.Sprintf(" connected since %v", i.ConnectedSince.Sub(epoch))
+	}
+	if i.Expected {
+		text += " expected"
 	}
 	if i.Aggregate {
 		text += " aggregate"

@@ -52,6 +52,12 @@ func (a *Actor) Receive(c rt.Context) {
 
 // abandon ends what an actor that is given up leaves behind.
 func (a *Actor) abandon() {
+	defer func() { // a driver that cannot be stopped keeps nobody waiting
+		for _, done := range a.state.haltDone {
+			close(done)
+		}
+		a.state.haltDone = nil
+	}()
 	if a.state.cfg.Watch {
 		a.state.registry.Send(&msg.UnwatchSlots{Watcher: a.self})
 	}
@@ -66,10 +72,6 @@ func (a *Actor) abandon() {
 	} else if a.cancel != nil {
 		a.cancel()
 	}
-	for _, done := range a.state.haltDone {
-		close(done)
-	}
-	a.state.haltDone = nil
 }
 
 func (a *Actor) step(c rt.Context, message any) {
@@ -127,22 +129,30 @@ func (a *Actor) perform(c rt.Context, e *Effect) {
 	}
 }
 
-// errStart is how a driver ends whose start panicked.
-var errStart = errors.New("the broker failed while starting it")
+// How a driver ends whose start, or whose stop, panicked. One that did not hear of its
+// stop may live on: what it says is that of an older generation by then.
+var (
+	errStart = errors.New("the broker failed while starting it")
+	errStop  = errors.New("the broker failed while stopping it")
+)
 
 // crashed handles again, after the restart, the facts nobody tells twice. Where
 // the step is committed its message has been handled.
 func (a *Actor) crashed(message any) {
 	if a.busy {
 		a.busy = false
-		if gen := a.doing.Start; gen != 0 {
-			a.self.Send(&msg.UpstreamEnded{Gen: gen, Err: errStart})
+		switch e := &a.doing; {
+		case e.Start != 0:
+			a.self.Send(&msg.UpstreamEnded{Gen: e.Start, Err: errStart})
+		case e.Stray:
+		case e.Cancel, e.Driver != nil && e.Slot == nil:
+			a.self.Send(&msg.UpstreamEnded{Gen: a.state.gen, Err: errStop})
 		}
 		return
 	}
 	switch m := message.(type) {
-	case *msg.UpstreamOpened, *msg.UpstreamEnded, *msg.ClaimGranted, *msg.ClaimRefused, *msg.EvictHolder,
-		*msg.SlotJoined, *msg.SlotLost, *msg.SlotReplaced, *msg.CallReply, *msg.CallFailed, *msg.SlotObserved, *msg.SlotForgotten,
+	case *msg.UpstreamOpened, *msg.UpstreamDetected, *msg.UpstreamEnded, *msg.ClaimGranted, *msg.ClaimRefused, *msg.EvictHolder,
+		*msg.SlotJoined, *msg.SlotLost, *msg.SlotReplaced, *msg.CallReply, *msg.CallFailed, *msg.SlotObserved, *msg.SlotForgotten, *msg.SlotFree, *retune,
 		timerDue, haltNow, started:
 		a.self.Send(message)
 	default:

@@ -16,6 +16,8 @@ func (s *State) timer(now time.Time, m timerDue) {
 		return
 	}
 	switch {
+	case s.phase == closing, s.phase == halting:
+		s.happen(now, news{event: overdue, err: s.overtime()})
 	case s.phase == waiting:
 		s.happen(now, news{event: due})
 	case s.phase == up && s.check.call != 0:
@@ -26,7 +28,7 @@ func (s *State) timer(now time.Time, m timerDue) {
 		s.check.next = time.Time{}
 		s.greet(now)
 	default:
-		s.happen(now, news{event: rejected, err: s.tooSlow()})
+		s.happen(now, news{event: rejected, err: s.quoteStray(s.tooSlow())})
 	}
 }
 
@@ -42,6 +44,8 @@ func (s *State) nextDue() time.Time {
 		return s.startDue()
 	case opening, claiming:
 		return s.startDue()
+	case closing, halting:
+		return s.stopBy
 	case up:
 		if s.check.call != 0 {
 			return s.check.deadline
@@ -56,10 +60,15 @@ func (s *State) startDue() time.Time { return s.lastTry.Add(s.cfg.StartTimeout) 
 
 func (s *State) tooSlow() error {
 	if s.phase == handshaking {
-		return fmt.Errorf("it did not answer initialize within %s", s.cfg.StartTimeout)
+		return slowError(fmt.Sprintf("it did not answer initialize within %s", s.cfg.StartTimeout))
 	}
-	return fmt.Errorf("it did not start within %s", s.cfg.StartTimeout)
+	return slowError(fmt.Sprintf("it did not start within %s", s.cfg.StartTimeout))
 }
+
+// slowError is a start that took longer than StartTimeout.
+type slowError string
+
+func (e slowError) Error() string { return string(e) }
 
 // wake arms the timer for what comes due first.
 func (s *State) wake(now time.Time) {

@@ -23,9 +23,13 @@ type State struct {
 	gen      uint64 // of the present driver
 	driver   msg.Driver
 	pid      int
-	slot     msg.Ref // of our session; nil until joined
-	holding  msg.Ref // the slot's ref as its holder
+	mask     func(string) string // takes the driver's secrets out of a text; nil knows of none
+	detected string              // transport the present driver, or the last, has found out
+	slot     msg.Ref             // of our session; nil until joined
+	holding  msg.Ref             // the slot's ref as its holder
 	slotGen  uint64
+	stopBy   time.Time   // of a stop under way: when its end is not waited for any longer
+	whyCause msg.Cause   // of a stop under way, with why
 	why      error       // of a stop under way: the attempt it ends failed, nil when it did not
 	byHand   bool        // of a stop under way: an operator asked for a restart
 	handMade bool        // the present attempt, or the last, is a restart by hand
@@ -36,18 +40,22 @@ type State struct {
 	handover bool // of a halt: another owner takes the slot
 
 	starts    int
-	failures  int  // failed attempts in a row
-	deaths    int  // in a row, each before it had proved itself
-	spared    bool // a death was forgiven since it last proved itself
+	failures  int       // failed attempts in a row
+	deaths    int       // in a row, each before it had proved itself
+	cause     msg.Cause // why it is not up, or was not last
+	soon      soon      // tries ahead of the schedule
+	slotFree  bool      // the slot it was refused has fallen free meanwhile
+	spared    bool      // a death was forgiven since it last proved itself
 	lastTry   time.Time
 	nextTry   time.Time
 	upSince   time.Time
 	watched   holderID // of a watched slot
 	lastError string
-	tail      []string
+	tail      tail
 
 	lastCall uint64
 	check    check
+	remedy   remedy
 	events   history
 	verdict  msg.Verdict
 
@@ -67,6 +75,7 @@ type Effect struct {
 	Slot   msg.Ref       // with SlotGen
 	Gen    uint64        // of the slot
 	Grace  time.Duration // of a stop
+	Stray  bool          // of a stop, and a Cancel: what it is about is none of ours any more
 
 	Log   string // at Level
 	Level slog.Level
@@ -139,22 +148,37 @@ func (s *State) handle(now time.Time, message any) {
 		s.slot = nil // to be entered again with the next provider
 		s.observed(now, &msg.SlotInfo{Name: m.Name})
 	case *msg.UpstreamOpened:
-		if m.Gen == s.gen {
-			s.driver = m.Driver
-			s.happen(now, news{event: opened, pid: m.PID})
+		if m.Gen != s.gen {
+			s.stopStray(m.Driver)
+			break
 		}
+		s.driver, s.mask = m.Driver, m.Mask
+		s.happen(now, news{event: opened, pid: m.PID})
 	case *msg.UpstreamEnded:
 		if m.Gen == s.gen {
-			s.happen(now, news{event: ended, err: m.Err, tail: m.Tail, denied: m.Denied})
+			s.happen(now, news{event: ended, err: m.Err, exit: m.Exit, tail: m.Tail, denied: m.Denied, unsent: m.Unsent})
 		}
 	case *msg.UpstreamSaid:
 		if m.Gen == s.gen {
-			s.hear(m.Line)
+			s.tail.say(m.Line, m.Stray)
+		}
+	case *msg.UpstreamDetected:
+		if m.Gen == s.gen {
+			s.detected = m.Transport
+			s.note(now, "it speaks transport "+m.Transport)
 		}
 	case *msg.ClaimGranted:
 		s.granted(now, m)
 	case *msg.ClaimRefused:
-		s.happen(now, news{event: refused, err: errors.New(m.Err.Message)})
+		n := news{event: refused, err: errors.New(m.Err.Message), cause: msg.CauseStart}
+		if m.Held {
+			n.cause = msg.CauseSlot
+		}
+		if m.Conduit == nil || m.Conduit == s.driver {
+			s.happen(now, n)
+		}
+	case *msg.SlotFree:
+		s.freed(now)
 	case *msg.LivenessAsked:
 		if m.Asker != nil {
 			s.tell(m.Asker, &msg.LivenessReport{Gen: m.Gen, Open: s.driver != nil})
@@ -187,6 +211,8 @@ func (s *State) handle(now time.Time, message any) {
 	case haltNow:
 		s.haltDone, s.handover = append(s.haltDone, m.done), m.handover
 		s.happen(now, news{event: halt})
+	case *retune:
+		s.retune(now, m.cfg)
 	case timerDue:
 		s.timer(now, m)
 	}
@@ -198,7 +224,12 @@ func (s *State) attempt(now time.Time, n news) {
 	s.starts++
 	s.handMade = s.byHand || n.event == restart
 	s.lastTry, s.nextTry, s.why, s.byHand, s.absent = now, time.Time{}, nil, false, nil
-	s.tail = nil
+	s.tail.begin()
+	s.detected, s.mask = "", nil
+	s.slotFree = false
+	if s.handMade {
+		s.soon = soon{}
+	}
 	if s.slot == nil {
 		s.enterSlot()
 	}
@@ -224,122 +255,54 @@ func (s *State) attach(now time.Time, _ news) {
 
 // serve begins a time of service.
 func (s *State) serve(now time.Time, _ news) {
-	s.upSince, s.lastError, s.denied, s.lacking = now, "", false, false
+	s.upSince, s.lastError, s.denied, s.lacking, s.cause = now, "", false, false, ""
+	s.soon.lost = false
 	s.note(now, "up")
-	s.check = check{next: now}
+	if s.cfg.Isolated {
+		s.tell(s.registry, &privateServes{at: now})
+	}
+	s.check = check{first: true}
+	if !s.cfg.Health.Off {
+		s.check.next = now
+	}
 }
 
 // attemptFailed is a driver that ended before it served.
 func (s *State) attemptFailed(now time.Time, n news) {
 	s.lose(n)
+	n.cause = msg.CauseStart
 	s.fail(now, n)
 }
 
 // died is a driver that ended while it served.
 func (s *State) died(now time.Time, n news) {
-	s.endService(now)
+	if !s.prove(now) {
+		s.deaths++
+	}
 	s.lose(n)
+	n.cause, s.soon.lost = msg.CauseEnded, s.cfg.remote()
 	s.tryAgain(now, n)
-}
-
-// closed is the end of a driver that was told to stop.
-func (s *State) closed(now time.Time, n news) {
-	why, byHand, served := s.why, s.byHand, !s.upSince.IsZero()
-	s.lose(n)
-	switch {
-	case byHand:
-		s.attempt(now, news{})
-		return
-	case served && !n.denied:
-		s.tryAgain(now, news{err: why, tail: n.tail})
-		return
-	}
-	denied := s.denied || n.denied
-	if n.denied && n.err != nil {
-		why = n.err
-	}
-	s.fail(now, news{err: why, tail: n.tail, denied: denied})
 }
 
 // lose forgets the driver, and leaves the slot if it still holds it.
 func (s *State) lose(n news) {
 	s.leave(n)
+	s.tail.end(n.tail, s.pid, n.exit)
 	s.driver, s.pid, s.upSince, s.check = nil, 0, time.Time{}, check{}
-	if len(n.tail) > 0 {
-		s.tail = n.tail
-	}
 }
 
-// leave gives the slot back; its callers are told what happened.
+// leave gives the slot back; its callers are told what happened, but for those whose
+// calls never left the broker.
 func (s *State) leave(n news) {
 	if s.holding == nil {
 		return
 	}
-	gone := &msg.ProviderGone{Gen: s.slotGen}
+	gone := &msg.ProviderGone{Gen: s.slotGen, Unsent: n.unsent, Final: n.event == halt && !s.handover}
 	if n.err != nil {
-		gone.Why = wire.UpstreamLost(s.cfg.Slot, text(n.err))
+		gone.Why = wire.UpstreamLost(s.cfg.Slot, publicText(n.err))
 	}
 	s.tell(s.holding, gone)
 	s.holding = nil
-}
-
-// stopDriver ends a connection; why it is not wanted any more is the outcome of
-// the attempt.
-func (s *State) stopDriver(now time.Time, n news) {
-	s.why, s.denied, s.byHand = n.err, n.denied, n.event == restart
-	if !s.byHand && n.event != halt {
-		s.endService(now)
-	}
-	if n.event != halt && s.startsAtOnce() {
-		s.tell(s.registry, &msg.HolderExpected{Slot: s.cfg.Slot, Owner: s.self})
-	}
-	if s.driver == nil {
-		s.effects = append(s.effects, Effect{Cancel: true})
-		return
-	}
-	s.effects = append(s.effects, Effect{Driver: s.driver, Grace: s.cfg.Grace})
-}
-
-// stopOpened stops a driver that opened after it had been given up.
-func (s *State) stopOpened(time.Time, news) {
-	s.effects = append(s.effects, Effect{Driver: s.driver, Grace: s.cfg.Grace})
-}
-
-// startsAtOnce tells whether the end of the driver is followed by a start, and not
-// by a wait: calls that come meanwhile are held back.
-func (s *State) startsAtOnce() bool { return s.byHand || !s.upSince.IsZero() && !s.spared }
-
-// startAgain makes the attempt that follows a stop under way the operator's.
-func (s *State) startAgain(time.Time, news) {
-	s.byHand = true
-	s.tell(s.registry, &msg.HolderExpected{Slot: s.cfg.Slot, Owner: s.self})
-}
-
-func (s *State) leaveAndStop(now time.Time, n news) {
-	s.leave(n)
-	s.stopDriver(now, n)
-}
-
-// halt is the end.
-func (s *State) halt(_ time.Time, n news) {
-	s.lose(n)
-	s.nextTry, s.absent = time.Time{}, nil
-	switch {
-	case s.cfg.Watch:
-	case s.handover:
-		s.tell(s.registry, &msg.HolderExpected{Slot: s.cfg.Slot, Owner: s.self})
-	default:
-		s.tell(s.registry, &msg.DisownSlot{Slot: s.cfg.Slot, Owner: s.self})
-	}
-	if s.slot != nil {
-		s.tell(s.slot, &msg.LeaveSlot{Session: s.session})
-		s.slot = nil
-	}
-	for _, done := range s.haltDone {
-		s.effects = append(s.effects, Effect{Done: done})
-	}
-	s.haltDone = nil
-	s.effects = append(s.effects, Effect{Stop: true})
 }
 
 func (s *State) tell(to msg.Ref, message any) {
@@ -352,10 +315,18 @@ func (s *State) log(level slog.Level, format string, args ...any) {
 	s.effects = append(s.effects, Effect{Log: fmt.Sprintf(format, args...), Level: level})
 }
 
-// text is an error as part of a sentence.
+// text is an error as part of a sentence, for operators.
 func text(err error) string {
 	if err == nil {
 		return "it ended"
 	}
 	return strings.TrimSuffix(err.Error(), ".")
+}
+
+// publicText is the same for clients, who are told nothing of the broker's machine.
+func publicText(err error) string {
+	if err == nil {
+		return text(nil)
+	}
+	return strings.TrimSuffix(wire.Public(err), ".")
 }

@@ -49,6 +49,117 @@ func TestEffectsAfterPanic(t *testing.T) {
 	}
 }
 
+// A driver whose stop panics says nothing any more. Its upstream goes on without its
+// last word: to the next driver, or to its end.
+func TestStopPanics(t *testing.T) {
+	restart := func(h *house) {
+		if err := h.set.Restart(h.t.Context(), "a"); err != nil {
+			h.t.Error(err)
+		}
+	}
+	for _, test := range []struct {
+		name   string
+		silent bool // it is still being started
+		stop   func(h *house)
+	}{
+		{"a restart by hand", false, restart},
+		{"another configuration", false, func(h *house) { h.apply(h.config("a", "2")) }},
+		{"a start that is given up", true, restart},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			inHouse(t, func(t *testing.T, h *house) {
+				s := h.server("a")
+				s.silent = test.silent
+				h.apply(h.config("a", "1"))
+				s.with(func() { s.silent, s.stopPanics = false, true })
+				test.stop(h)
+				synctest.Wait()
+				equal(t, "verdict", h.verdict("a"), msg.Live)
+				equal(t, "starts", s.started(), 2)
+				if !strings.Contains(h.logged(), "stop struck") {
+					t.Error("nothing was struck")
+				}
+			})
+		})
+	}
+}
+
+// The same of an actor that is given up while its driver takes long to end: who waits
+// for that is told.
+func TestStopPanicsWhenGivenUp(t *testing.T) {
+	inHouse(t, func(t *testing.T, h *house) {
+		s := h.server("a")
+		s.linger = time.Hour
+		h.apply(h.config("a", "1"))
+		removed := make(chan error, 1)
+		go func() {
+			_, err := h.set.Apply(t.Context(), nil)
+			removed <- err
+		}()
+		synctest.Wait()
+		h.strike(1000, is[*msg.UpstreamSaid])
+		s.with(func() {
+			s.stopPanics = true
+			for d := range s.drivers {
+				for range 20 {
+					d.owner.Send(&msg.UpstreamSaid{Gen: d.gen})
+				}
+			}
+		})
+		begun := time.Now()
+		equal(t, "Apply", <-removed, error(nil))
+		if took := time.Since(begun); took > 10*time.Minute {
+			t.Errorf("it took %v", took)
+		}
+		if !strings.Contains(h.logged(), "stop struck") {
+			t.Error("nothing was struck")
+		}
+	})
+}
+
+// The set's own failure at the end of an upstream that was given up does not leave the
+// slot without one. A failure that stays is no endless loop, and leaves the slot to
+// anybody.
+func TestGivenUpIsNotLost(t *testing.T) {
+	inHouse(t, func(t *testing.T, h *house) {
+		s := h.server("a")
+		s.overlaps = true
+		h.apply(h.config("a", "1"))
+		giveUp := func() {
+			h.strike(1000, is[*msg.RestartInstance])
+			for range 20 {
+				if err := h.set.Restart(t.Context(), "a"); err != nil {
+					t.Error(err)
+				}
+			}
+			time.Sleep(5 * time.Minute)
+			synctest.Wait()
+			h.fuse.Store(nil)
+		}
+		h.noSession.Store(2)
+		giveUp()
+		equal(t, "verdict", h.verdict("a"), msg.Live)
+		equal(t, "starts", s.started(), 2)
+
+		h.noSession.Store(1000)
+		giveUp()
+		h.noSession.Store(0)
+		if !strings.Contains(h.logged(), `upstream \"a\" was given up, and the next one could not be started`) {
+			t.Errorf("log: %s", h.logged())
+		}
+		claimant := &client{h: h, inbox: make(chan any, 10)}
+		h.registry.Send(&msg.ClaimSlot{Slot: "a", Claimant: claimant, Kind: msg.Dedicated})
+		granted, ok := (<-claimant.inbox).(*msg.ClaimGranted)
+		if !ok {
+			t.Fatal("the slot is not to be had")
+		}
+		granted.Ref.Send(&msg.ProviderGone{Gen: granted.Gen})
+		h.apply(h.config("a", "1"))
+		equal(t, "verdict with another Apply", h.verdict("a"), msg.Live)
+		equal(t, "starts with another Apply", s.started(), 3)
+	})
+}
+
 // A panic at the last effects of a halt does not keep the set waiting.
 func TestHaltAfterPanic(t *testing.T) {
 	inHouse(t, func(t *testing.T, h *house) {
@@ -149,7 +260,7 @@ func TestSlotFailsWhileWaiting(t *testing.T) {
 	inHouse(t, func(t *testing.T, h *house) {
 		h.server("a").refuse = errors.New("it is broken")
 		cfg := h.config("a", "1")
-		cfg.Schedule.First = time.Hour
+		cfg.Schedule = upstreams.Schedule{First: time.Hour, Quick: 5}
 		h.apply(cfg)
 		const why = `Provider "a" not connected: it is broken. Attempt 1 failed, the next one is in 1h0m0s`
 		c := h.client("a")

@@ -1,6 +1,7 @@
 package upstreams
 
 import (
+	"cmp"
 	"time"
 
 	"mcpbroker/actors/msg"
@@ -17,34 +18,45 @@ const (
 // place: a step that fails must find the old one.
 type history []msg.InstanceEvent
 
-func (s *State) note(now time.Time, text string) {
-	kept := s.events
-	if len(kept) >= maxEvents {
-		kept = kept[len(kept)-maxEvents+1:]
+func (h history) with(now time.Time, text string) history {
+	if len(h) >= maxEvents {
+		h = h[len(h)-maxEvents+1:]
 	}
-	s.events = append(append(history(nil), kept...), msg.InstanceEvent{At: now, Text: text})
+	return append(append(history(nil), h...), msg.InstanceEvent{At: now, Text: text})
 }
 
-// hear remembers a line of stderr.
-func (s *State) hear(line string) {
-	if len(line) > maxTailBytes {
-		line = line[:maxTailBytes]
-	}
-	kept := s.tail
-	if len(kept) >= maxTail {
-		kept = kept[len(kept)-maxTail+1:]
-	}
-	s.tail = append(append([]string(nil), kept...), line)
-}
+func (s *State) note(now time.Time, text string) { s.events = s.events.with(now, text) }
 
 // Describe is what operators see.
 func (s *State) Describe() msg.Instance {
 	return msg.Instance{
-		Slot: s.cfg.Slot, Kind: s.cfg.Kind, Target: s.cfg.Target, Aggregate: s.cfg.Aggregate,
+		Slot: s.cfg.Slot, Kind: cmp.Or(s.detected, s.cfg.Kind), Target: s.cfg.Target, Aggregate: s.cfg.Aggregate,
 		Verdict: s.verdict, Check: s.subject(),
 		PID: s.pid, Since: s.upSince, Restarts: max(s.starts-1, 0),
-		Attempt: s.failures, LastAttempt: s.lastTry, NextRetry: s.nextTry, Error: s.lastError,
+		Attempt: s.failures, LastAttempt: s.lastTry, NextRetry: s.nextTry, Error: s.errorNow(),
 		Unresolved: s.lacking, Denied: s.denied, GaveUp: s.phase == givenUp, CrashLoop: s.deaths >= 2, ByHand: s.handMade && s.phase != closing,
-		Events: s.events, Tail: s.tail,
+		Cause: s.causeNow(), Unremedied: s.remedy.vain && s.phase == up, ToolMissing: s.remedy.missing,
+		Events: s.events, Tail: s.tail.all(),
 	}
+}
+
+// errorNow is the last error, and what is left of the last connection.
+func (s *State) errorNow() string {
+	switch {
+	case s.phase != closing && s.phase != halting:
+		return s.lastError
+	case s.lastError == "":
+		return s.lingers()
+	}
+	return s.lastError + "; " + s.lingers()
+}
+
+func (s *State) causeNow() msg.Cause {
+	switch {
+	case s.remedy.vain && s.phase == up:
+		return msg.CauseChecks
+	case s.phase == closing:
+		return s.whyCause
+	}
+	return s.cause
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"mcpbroker/actors/mcp"
@@ -16,9 +17,14 @@ import (
 type check struct {
 	call     uint64    // in flight; 0 is none
 	deadline time.Time // of the one in flight
+	late     bool      // it is past its deadline, and the slot was asked what that says
+	lookup   bool      // it is no check: it looks for the tool of the check
+	pages    int       // of tools/list that were looked through
 	next     time.Time
 	misses   int  // in a row
 	passed   bool // at least one, since it is up
+	first    bool // none has passed or failed yet
+	renewed  bool // it has begun anew while the upstream serves
 	toolless bool // the server offers no tools: it is pinged
 }
 
@@ -36,7 +42,10 @@ func (s *State) call(method, params string) {
 	if err != nil {
 		panic(fmt.Sprintf("a request of the broker's own does not scan: %v", err))
 	}
-	s.tell(s.slot, &msg.ClientCall{Session: s.session, Client: s.self, Call: s.lastCall, Frame: frame})
+	s.tell(s.slot, &msg.ClientCall{
+		Session: s.session, Client: s.self, Call: s.lastCall, Frame: frame,
+		Timed: s.phase == up || !s.cfg.Watch, // a watched slot has clients that wait for the same answer
+	})
 }
 
 // answered takes the answer to a request of our own; a late one answers nothing.
@@ -44,30 +53,33 @@ func (s *State) answered(now time.Time, m *msg.CallReply) {
 	if m.Call != s.check.call {
 		return
 	}
-	s.check.call = 0
+	lookup := s.check.lookup
+	s.check.call, s.check.late, s.check.lookup = 0, false, false
 	f, err := wire.Scan(m.Frame)
 	if err != nil {
 		err = fmt.Errorf("its answer does not parse: %w", err)
 	} else {
-		err = fault(&f)
+		err = s.fault(&f)
 	}
 	switch {
 	case s.phase == handshaking && err != nil:
 		s.happen(now, news{event: rejected, err: fmt.Errorf("it refused initialize: %w", err)})
 	case s.phase == handshaking:
 		s.welcome(now, &f)
+	case s.phase == up && lookup:
+		s.looked(now, &f, err)
 	case s.phase == up:
-		s.checked(now, err)
+		s.checked(now, err, faulty)
 	}
 }
 
 // fault is why an answer is a failure, nil when it is none.
-func fault(f *wire.Frame) error {
+func (s *State) fault(f *wire.Frame) error {
 	switch {
 	case f.Error.Present():
-		return errors.New(wire.Excerpt(f.Raw(f.Error)))
+		return errors.New(s.excerpt(f.Raw(f.Error)))
 	case string(wire.Member(f.Raw(f.Result), "isError")) == "true":
-		return fmt.Errorf("the result says isError: %s", wire.Excerpt(f.Raw(f.Result)))
+		return fmt.Errorf("the result says isError: %s", s.excerpt(f.Raw(f.Result)))
 	case !f.Result.Present():
 		return errors.New("its answer has neither a result nor an error")
 	}
@@ -77,6 +89,7 @@ func fault(f *wire.Frame) error {
 func (s *State) welcome(now time.Time, f *wire.Frame) {
 	note, _ := wire.Scan([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
 	s.tell(s.slot, &msg.ClientNote{Session: s.session, Frame: note})
+	s.tail.stray = ""
 	s.happen(now, news{event: welcomed})
 	capabilities := wire.Member(f.Raw(f.Result), "capabilities")
 	s.check.toolless = wire.Member(capabilities, "tools") == nil
@@ -91,16 +104,21 @@ func (s *State) unanswered(now time.Time, m *msg.CallFailed) {
 	if m.Call != s.check.call {
 		return
 	}
-	s.check.call = 0
+	late, lookup := s.check.late, s.check.lookup
+	s.check.call, s.check.late, s.check.lookup = 0, false, false
 	switch {
+	case lookup:
 	case s.phase == handshaking && m.Err.Busy:
 		s.check.next = now.Add(busyWait)
 	case s.phase == handshaking:
-		s.happen(now, news{event: rejected, err: errors.New(m.Err.Message)})
+		s.happen(now, news{event: rejected, err: s.quoteStray(errors.New(m.Err.Message))})
 	case s.phase == up && m.Err.Busy:
-		s.check.next = now.Add(s.cfg.Health.Interval)
+		s.check.next = s.nextCheck(now)
+		s.happen(now, news{event: busy, err: errors.New(m.Err.Message)})
+	case s.phase == up && late:
+		s.checked(now, s.noAnswer(strings.TrimPrefix(m.Err.Message, "no answer")), mute)
 	case s.phase == up:
-		s.checked(now, errors.New(m.Err.Message))
+		s.checked(now, errors.New(m.Err.Message), faulty)
 	}
 }
 
@@ -123,38 +141,78 @@ func (s *State) beginCheck(now time.Time) {
 	}
 }
 
-// checkTimedOut: the deadline is ours, whatever the server promises.
+// latePatience is how long the slot has to say what it means that a check is late.
+const latePatience = 5 * time.Second
+
+// checkTimedOut: the deadline is ours, whatever the server promises. Whether it says
+// anything of the server, the slot knows: who works on a call may have no time for a
+// check.
 func (s *State) checkTimedOut(now time.Time) {
-	s.tell(s.slot, &msg.CallerLeft{Session: s.session, Call: s.check.call})
-	s.check.call = 0
-	s.checked(now, fmt.Errorf("no answer within %s", s.cfg.Health.Timeout))
+	switch {
+	case s.check.lookup:
+		s.tell(s.slot, &msg.CallerLeft{Session: s.session, Call: s.check.call})
+		s.check.call, s.check.lookup = 0, false
+	case s.check.late, s.slot == nil:
+		s.check.call, s.check.late = 0, false
+		s.checked(now, s.noAnswer(""), mute)
+	default:
+		s.check.late, s.check.deadline = true, now.Add(latePatience)
+		s.tell(s.slot, &msg.CallerLate{Session: s.session, Call: s.check.call})
+	}
 }
 
-func (s *State) checked(now time.Time, err error) {
-	s.check.next = now.Add(s.cfg.Health.Interval)
+func (s *State) noAnswer(more string) error {
+	return fmt.Errorf("no answer within %s%s", s.cfg.Health.Timeout, more)
+}
+
+func (s *State) checked(now time.Time, err error, how manner) {
+	s.check.next = s.nextCheck(now)
 	if err == nil {
 		s.happen(now, news{event: passed})
 		return
 	}
-	s.happen(now, news{event: missed, err: err})
+	s.happen(now, news{event: missed, err: err, manner: how})
+}
+
+func (s *State) nextCheck(now time.Time) time.Time {
+	if s.cfg.Health.Off {
+		return time.Time{}
+	}
+	return now.Add(s.cfg.Health.Interval)
 }
 
 func (s *State) checkPassed(now time.Time, _ news) {
-	s.check.misses, s.check.passed, s.lastError = 0, true, ""
+	s.check.misses, s.check.passed, s.check.first = 0, true, false
+	s.lastError, s.cause, s.remedy = "", "", remedy{}
 	s.prove(now)
 	s.note(now, s.checkName()+" passed")
 }
 
 func (s *State) checkMissed(now time.Time, n news) {
-	s.check.misses++
+	first := s.check.first
+	s.check.misses, s.check.first = s.check.misses+1, false
 	s.lastError = s.checkName() + " failed: " + text(n.err)
 	s.note(now, s.lastError)
-	if s.check.misses >= s.cfg.Health.Threshold {
-		s.verdict = msg.Unhealthy
-		s.log(slog.LevelWarn, `[broker] upstream "%s" is unhealthy: %s (%d in a row); its connection is being made again`, s.cfg.Slot, s.lastError, s.check.misses)
-		s.phase = closing
-		s.leaveAndStop(now, news{event: missed, err: fmt.Errorf("%d checks in a row failed, the last one with: %s", s.check.misses, text(n.err))})
+	if !s.unremedied(now, n, first) && s.check.misses >= s.cfg.Health.Threshold {
+		s.remake(now, n)
 	}
+}
+
+// remake ends a connection whose checks fail.
+func (s *State) remake(now time.Time, n news) {
+	s.verdict, s.remedy = msg.Unhealthy, remedy{tried: n.manner}
+	s.log(slog.LevelWarn, `[broker] upstream "%s" is unhealthy: %s (%d in a row); its connection is being made again`, s.cfg.Slot, s.lastError, s.check.misses)
+	err := fmt.Errorf("%d checks in a row failed, the last one with: %s", s.check.misses, text(n.err))
+	if s.check.misses == 1 {
+		err = fmt.Errorf("1 check failed: %s", text(n.err))
+	}
+	s.phase = closing
+	s.leaveAndStop(now, news{event: missed, err: err})
+}
+
+// checkBusy: it neither passed nor failed.
+func (s *State) checkBusy(now time.Time, n news) {
+	s.note(now, s.checkName()+" does not count: "+text(n.err))
 }
 
 // checkName says which check ran.
@@ -167,6 +225,8 @@ func (s *State) checkName() string {
 
 func (s *State) subject() string {
 	switch {
+	case s.cfg.Health.Off:
+		return mcp.Initialize
 	case s.cfg.Health.Tool != "":
 		return s.cfg.Health.Tool
 	case s.check.toolless:
@@ -207,11 +267,21 @@ func (s *State) verdictNow() msg.Verdict {
 	case halting, halted:
 		return msg.Halted
 	case waiting, givenUp:
+		switch {
+		case s.cause == msg.CauseChecks:
+			return msg.Unhealthy
+		case s.soon.lost:
+			return msg.Starting
+		}
 		return msg.Failed
 	case away:
 		return msg.Away
 	case up:
 		switch {
+		case s.remedy.vain:
+			return msg.Unhealthy
+		case s.cfg.Health.Off:
+			return msg.Live
 		case s.cfg.Watch && s.check.misses >= s.cfg.Health.Threshold:
 			return msg.Unhealthy
 		case s.check.misses > 0:
@@ -222,10 +292,13 @@ func (s *State) verdictNow() msg.Verdict {
 			return msg.Live
 		}
 	case closing:
-		return s.verdict
+		if s.verdict == msg.Unhealthy || s.verdict == msg.Failed {
+			return s.verdict
+		}
+		return msg.Starting
 	}
 	// Without an error to show, what has failed before says nothing of this start.
-	if s.failures > 0 && (s.phase == up || s.lastError != "") {
+	if s.failures > 0 && s.cause != msg.CauseChecks && !s.check.renewed && (s.phase == up || s.lastError != "") {
 		return msg.Failed
 	}
 	return msg.Starting

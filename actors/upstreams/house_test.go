@@ -48,8 +48,9 @@ type house struct {
 
 	logPanics string // at the next line that holds it, once
 
-	sessions atomic.Uint64
-	fuse     atomic.Pointer[fuse]
+	sessions  atomic.Uint64
+	noSession atomic.Int64 // so often no session can be had
+	fuse      atomic.Pointer[fuse]
 
 	mu      sync.Mutex
 	servers map[string]*server
@@ -93,7 +94,12 @@ func inHouse(t *testing.T, test func(t *testing.T, h *house)) {
 			return slot.Config{RequestTimeout: time.Minute, NextID: func() uint64 { return ids.Add(1) }}
 		}
 		h.registry = registry.Start(h.sys, registry.Config{}, slots)
-		h.set = upstreams.Start(h.sys, h.registry, `{"name":"broker"}`, func() uint64 { return h.sessions.Add(1) }, slots)
+		h.set = upstreams.Start(h.sys, h.registry, `{"name":"broker"}`, func() uint64 {
+			if h.noSession.Add(-1) >= 0 {
+				panic("session struck")
+			}
+			return h.sessions.Add(1)
+		}, slots)
 		test(t, h)
 		h.fuse.Store(nil)
 		if err := h.set.Stop(t.Context()); err != nil {
@@ -158,12 +164,14 @@ type server struct {
 
 	refuse  error         // starts fail with it
 	linger  time.Duration // how long an end takes
+	silent  bool          // it does not say when it has opened
 	mute    bool          // calls are not answered
 	failing bool          // tools/list is an error
 
 	overlaps bool // a start beside a living driver is no mistake
 
 	startPanics, attachPanics bool // the next time, once
+	stopPanics                bool // and the driver has ended without a word
 }
 
 // server returns the server of a slot, made on first use.
@@ -179,7 +187,7 @@ func (h *house) server(name string) *server {
 // config is an upstream whose fingerprint is the given one.
 func (h *house) config(name, fingerprint string) upstreams.Config {
 	s := h.server(name)
-	return upstreams.Config{Slot: name, Kind: "stdio", Target: "server " + fingerprint, Fingerprint: fingerprint, Start: s.start}
+	return upstreams.Config{Slot: name, Kind: "stdio", Target: "server " + fingerprint, Fingerprint: fingerprint, Start: s.start, Grace: time.Minute}
 }
 
 // with changes the server under its lock.
@@ -222,7 +230,9 @@ func (s *server) start(owner msg.Ref, gen uint64) func() {
 	}
 	d := &driver{server: s, owner: owner, gen: gen, credits: rt.NewCredits(64)}
 	s.drivers[d] = struct{}{}
-	owner.Send(&msg.UpstreamOpened{Gen: gen, Driver: d, PID: s.starts})
+	if !s.silent {
+		owner.Send(&msg.UpstreamOpened{Gen: gen, Driver: d, PID: s.starts})
+	}
 	return func() { d.Stop(0) }
 }
 
@@ -273,6 +283,11 @@ func (d *driver) Attach(slot msg.Ref, gen uint64) {
 func (d *driver) Stop(time.Duration) {
 	d.server.mu.Lock()
 	defer d.server.mu.Unlock()
+	if d.server.stopPanics {
+		d.server.stopPanics = false
+		delete(d.server.drivers, d)
+		panic("stop struck")
+	}
 	if d.stopping {
 		return
 	}

@@ -37,6 +37,7 @@ type isolator struct {
 	waiting  queue                 // for room
 	leaving  map[*private]struct{} // their upstreams are being stopped
 	halts    []chan<- struct{}
+	story    story
 
 	restarting bool // its children are being stopped, which a new one would hold up for ever
 }
@@ -77,6 +78,8 @@ func (d *directory) Send(message any) {
 		if join := d.join.Swap(nil); join != nil {
 			d.p.slot.Send(join)
 		}
+	case *privateFailed, *privateServes:
+		d.owner.Send(m)
 	case *msg.OwnSlot, *msg.JoinSlot, *msg.ClaimSlot, *msg.HolderFailed, *msg.DisownSlot:
 		d.p.slot.Send(message)
 	}
@@ -117,11 +120,20 @@ func (i *isolator) Receive(c rt.Context) {
 	case *msg.DescribeSlot:
 		i.survey(m)
 	case *msg.DescribeInstance:
-		m.Reply <- i.describe()
+		i.describe(m)
 	case *privateChanged:
 		i.changed(c, m)
 	case *privateEnded:
 		i.ended(c, m.p)
+	case *privateFailed:
+		i.story.failed(m)
+	case *privateServes:
+		i.story.serves(m)
+	case *retune:
+		i.cfg = m.cfg
+		for _, p := range i.privates {
+			p.upstream.Send(m)
+		}
 	case roomMade:
 		i.roomMade(c)
 	case *msg.RestartInstance:
@@ -130,7 +142,7 @@ func (i *isolator) Receive(c rt.Context) {
 		}
 	case *msg.ClaimSlot:
 		err := wire.ManagedSlot(i.cfg.Slot)
-		m.Claimant.Send(&msg.ClaimRefused{Slot: m.Slot, Err: err, CloseReason: wire.CloseReason(err.Message), LogLead: "managed by an upstream"})
+		m.Claimant.Send(m.Refused(err, "managed by an upstream"))
 	case haltNow:
 		i.halt(c, m)
 	}
@@ -253,7 +265,7 @@ func (i *isolator) halt(c rt.Context, m haltNow) {
 // crashed handles again, after the restart, the facts nobody tells twice.
 func (i *isolator) crashed(message any) {
 	switch message.(type) {
-	case haltNow, *privateChanged, *privateEnded, roomMade, *msg.LeaveSlot:
+	case haltNow, *privateChanged, *privateEnded, *privateFailed, *privateServes, *retune, roomMade, *msg.LeaveSlot:
 		i.self.Send(message)
 	default:
 		refuse(message)
@@ -305,20 +317,6 @@ func (i *isolator) info() msg.SlotInfo {
 		info.SubscriptionCount += p.info.SubscriptionCount
 	}
 	return info
-}
-
-func (i *isolator) describe() msg.Instance {
-	d := msg.Instance{
-		Slot: i.cfg.Slot, Kind: i.cfg.Kind, Target: i.cfg.Target, Aggregate: i.cfg.Aggregate, Isolated: true,
-		Verdict: msg.Live, Check: "one process for each session", Since: i.since,
-		Sessions: len(i.privates),
-	}
-	for _, p := range i.inOrder() {
-		if at := p.info.ConnectedSince; !at.IsZero() {
-			d.Events = append(d.Events, msg.InstanceEvent{At: at, Text: "a session's process is up"})
-		}
-	}
-	return d
 }
 
 // inOrder lists the pairs by the numbers of their sessions.

@@ -1,9 +1,11 @@
 package upstreams_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"mcpbroker/actors/msg"
 	"mcpbroker/actors/upstreams"
@@ -102,5 +104,43 @@ func TestIsolatedToShared(t *testing.T) {
 		c = h.client("a")
 		c.call()
 		equal(t, "answer", c.answer(), `{"by":1,"capabilities":{"tools":{}}}`)
+	})
+}
+
+// What is known of an isolated upstream is the worst of its sessions and, without any,
+// how the last one fared.
+func TestIsolatedVerdict(t *testing.T) {
+	inHouse(t, func(t *testing.T, h *house) {
+		s := h.server("a")
+		known := func() string {
+			i, err := h.set.Instance(t.Context(), "a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return fmt.Sprintf("%s, %d sessions: %s", i.Verdict, i.Sessions, i.Error)
+		}
+		h.apply(h.isolated("a", "1"))
+		equal(t, "at first", known(), "starting, 0 sessions: ")
+		one := h.client("a")
+		synctest.Wait()
+		equal(t, "with a session", known(), "live, 1 sessions: ")
+		time.Sleep(time.Second)
+		s.with(func() { s.refuse = errors.New("it is broken") })
+		two := h.client("a")
+		synctest.Wait()
+		equal(t, "with one that fails", known(), "error, 2 sessions: it is broken (1 of 2 sessions are like this)")
+		two.call()
+		equal(t, "its caller hears", two.answer(), `Provider "a" not connected: it is broken. A new session starts another process`)
+		two.leave()
+		synctest.Wait()
+		equal(t, "without that", known(), "live, 1 sessions: ")
+		one.leave()
+		synctest.Wait()
+		equal(t, "without any", known(), "error, 0 sessions: it is broken")
+		s.with(func() { s.refuse = nil })
+		time.Sleep(time.Second)
+		h.client("a").leave()
+		synctest.Wait()
+		equal(t, "after one that worked", known(), "starting, 0 sessions: ")
 	})
 }

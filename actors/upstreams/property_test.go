@@ -20,6 +20,7 @@ type world struct {
 	alive   bool   // it has not ended
 	opened  bool
 	stopped bool
+	stuck   bool            // it does not end, whatever it is told
 	slots   map[uint64]bool // granted and not left, by generation
 	granted map[uint64]msg.Conduit
 	pending []msg.Conduit // of the claims nobody has decided
@@ -34,6 +35,7 @@ func TestAnyLife(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{
 			machine: newMachine(Config{
+				Kind:        rapid.SampledFrom([]string{"stdio", "sse"}).Draw(t, "kind"),
 				MaxRestarts: rapid.IntRange(0, 4).Draw(t, "maxRestarts"),
 				Health:      Health{Tool: rapid.SampledFrom([]string{"", "echo"}).Draw(t, "tool")},
 			}),
@@ -74,12 +76,12 @@ func (w *world) draw(t *rapid.T) any {
 			return &msg.UpstreamOpened{Gen: w.started, Driver: &driver{w.started}, PID: 42}
 		}
 	case 2:
-		if w.alive {
+		if w.alive && !w.stuck {
 			w.alive = false
 			return &msg.UpstreamEnded{Gen: w.started, Denied: rapid.Bool().Draw(t, "denied")}
 		}
 	case 3, 4:
-		return w.decide(rapid.IntRange(0, 3).Draw(t, "grant") > 0)
+		return w.decide(t, rapid.IntRange(0, 3).Draw(t, "grant") > 0)
 	case 5, 6, 7:
 		answers := []string{`{"id":1,"result":{}}`, `{"id":1,"result":{"capabilities":{"tools":{}}}}`, `{"id":1,"error":{}}`, `{"id":1,"result":{"isError":true}}`, `{`}
 		return &msg.CallReply{Call: w.state.lastCall, Frame: []byte(rapid.SampledFrom(answers).Draw(t, "answer"))}
@@ -88,7 +90,7 @@ func (w *world) draw(t *rapid.T) any {
 	case 9:
 		return &msg.SlotJoined{Ref: &ref{"slot"}}
 	case 10:
-		return rapid.SampledFrom([]any{&msg.SlotLost{}, &msg.SlotReplaced{}, &msg.JoinRefused{Err: &wire.Error{Message: "no"}}, &msg.ClientAsk{ID: 1}}).Draw(t, "slot")
+		return rapid.SampledFrom([]any{&msg.SlotLost{}, &msg.SlotReplaced{}, &msg.JoinRefused{Err: &wire.Error{Message: "no"}}, &msg.ClientAsk{ID: 1}, &msg.SlotFree{}, retuned(t)}).Draw(t, "slot")
 	case 11:
 		if gen := w.state.slotGen; w.slots[gen] {
 			delete(w.slots, gen)
@@ -109,14 +111,14 @@ func (w *world) draw(t *rapid.T) any {
 }
 
 // decide answers the oldest claim.
-func (w *world) decide(grant bool) any {
+func (w *world) decide(t *rapid.T, grant bool) any {
 	if len(w.pending) == 0 {
 		return nil
 	}
 	conduit := w.pending[0]
 	w.pending = w.pending[1:]
 	if !grant {
-		return &msg.ClaimRefused{Err: &wire.Error{Message: "no"}}
+		return &msg.ClaimRefused{Conduit: conduit, Held: rapid.Bool().Draw(t, "held"), Err: &wire.Error{Message: "no"}}
 	}
 	w.grants++
 	w.slots[w.grants], w.granted[w.grants] = true, conduit
@@ -141,10 +143,17 @@ func (w *world) step(t *rapid.T, message any) {
 				t.Fatalf("driver %d is started beside %d", e.Start, w.started)
 			}
 			w.started, w.alive, w.opened, w.stopped = e.Start, true, false, false
+			w.stuck = rapid.IntRange(0, 9).Draw(t, "stuck") == 0
 		case e.Driver != nil && e.Slot != nil:
 			if !w.opened || e.Driver.(*driver).gen != w.started || !w.slots[e.Gen] || w.granted[e.Gen] != e.Driver {
 				t.Fatalf("driver %d is attached to gen %d", e.Driver.(*driver).gen, e.Gen)
 			}
+		case e.Stray && (e.Cancel || e.Driver.(*driver).gen == w.started):
+			if !w.stopped {
+				t.Fatalf("driver %d is given up, and was not told to stop", w.started)
+			}
+			w.alive = false // to the upstream
+		case e.Stray:
 		case e.Driver != nil, e.Cancel:
 			w.stopped = true
 		case e.WakeGen != 0:
@@ -192,8 +201,8 @@ func (w *world) check(t *rapid.T) {
 		t.Fatalf("%s, and still in the slot: %v", s.phase, w.slots)
 	case !s.nextDue().IsZero() && w.timerAt.IsZero():
 		t.Fatalf("%s waits for %v without a timer", s.phase, s.nextDue())
-	case len(s.events) > maxEvents || len(s.tail) > maxTail:
-		t.Fatalf("%d events, %d lines", len(s.events), len(s.tail))
+	case len(s.events) > maxEvents || len(s.tail.all()) > maxTail:
+		t.Fatalf("%d events, %d lines", len(s.events), len(s.tail.all()))
 	}
 }
 
@@ -204,7 +213,8 @@ func (w *world) poison(t *rapid.T) {
 		bad = &msg.CallFailed{Call: w.state.check.call}
 	}
 	before := *w.state
-	before.events, before.tail = slices.Clone(before.events), slices.Clone(before.tail)
+	before.events = slices.Clone(before.events)
+	before.tail.past, before.tail.lines = slices.Clone(before.tail.past), slices.Clone(before.tail.lines)
 	panicked := func() (yes bool) {
 		defer func() { yes = recover() != nil }()
 		w.state.Step(w.now, bad)
@@ -218,12 +228,23 @@ func (w *world) poison(t *rapid.T) {
 	}
 }
 
-// wind ends the life: whatever came before, a halt comes to its end.
+// retuned is another configuration of the same connection.
+func retuned(t *rapid.T) *retune {
+	health := Health{Off: rapid.Bool().Draw(t, "off"), Tool: rapid.SampledFrom([]string{"", "echo", "other"}).Draw(t, "tool")}
+	return &retune{Config{Slot: "s", Health: health}}
+}
+
+// wind ends the life: whatever came before, a halt comes to its end, with or without the
+// driver's.
 func (w *world) wind(t *rapid.T) {
 	w.step(t, w.halt())
-	if w.alive {
+	if w.alive && !w.stuck {
 		w.alive = false
 		w.step(t, &msg.UpstreamEnded{Gen: w.started})
+	}
+	if w.alive {
+		w.now = w.timerAt
+		w.step(t, timerDue{w.timerGen})
 	}
 	if !w.ended || w.state.phase != halted {
 		t.Fatalf("%s after a halt", w.state.phase)

@@ -3,6 +3,7 @@ package upstreams
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"mcpbroker/actors/msg"
@@ -18,6 +19,7 @@ func (s *State) tryAgain(now time.Time, n news) {
 	}
 	s.spared = true
 	s.lastError = text(n.err)
+	s.cause = n.cause
 	s.note(now, "ended: "+s.lastError+"; started again at once")
 	s.phase = opening
 	s.attempt(now, news{})
@@ -26,43 +28,93 @@ func (s *State) tryAgain(now time.Time, n news) {
 // prove forgets earlier failures of an upstream that has served long enough. One
 // that has passed no check has not served.
 func (s *State) prove(now time.Time) (proven bool) {
-	if s.upSince.IsZero() || !s.check.passed || now.Sub(s.upSince) < s.cfg.MinUptime {
+	checked := s.check.passed || s.cfg.Health.Off
+	if s.upSince.IsZero() || !checked || now.Sub(s.upSince) < s.cfg.MinUptime {
 		return false
 	}
-	s.failures, s.deaths, s.spared = 0, 0, false
+	s.failures, s.deaths, s.spared, s.soon = 0, 0, false, soon{lost: s.soon.lost}
 	return true
-}
-
-// endService counts a service that was too short to prove anything.
-func (s *State) endService(now time.Time) {
-	if !s.prove(now) && !s.upSince.IsZero() {
-		s.deaths++
-	}
 }
 
 // fail counts a failed attempt and waits for the next.
 func (s *State) fail(now time.Time, n news) {
-	s.failures++
-	s.lastError, s.denied, s.lacking = text(n.err), n.denied, errors.Is(n.err, msg.ErrUnresolved)
-	if len(n.tail) > 0 {
-		s.tail = n.tail
+	s.lastError, s.denied, s.lacking, s.cause = text(n.err), n.denied, errors.Is(n.err, msg.ErrUnresolved), n.cause
+	if n.cause == msg.CauseStart {
+		s.deaths = 0
 	}
-	next := ""
+	if s.trySoon(now, n) {
+		return
+	}
+	if !s.soon.counted {
+		s.failures++
+	}
+	s.soon.counted, s.soon.lost = false, false
+	next := s.schedule(now)
+	s.absent = wire.UpstreamDown(s.cfg.Slot, publicText(n.err), next)
+	s.tell(s.registry, &msg.HolderFailed{Slot: s.cfg.Slot, Owner: s.self, Err: s.absent})
+	if s.cfg.Isolated {
+		failed := s.Describe()
+		failed.Verdict, failed.NextRetry = s.verdictNow(), time.Time{} // for the session, not for those that come
+		s.tell(s.registry, &privateFailed{at: now, instance: failed})
+	}
+}
+
+// schedule sets when the next attempt is made, if any, and says so to clients.
+func (s *State) schedule(now time.Time) string {
 	if s.cfg.MaxRestarts > 0 && s.failures >= s.cfg.MaxRestarts {
 		s.phase = givenUp
-		next = fmt.Sprintf("It was given up after %d attempts (maxRestarts); restart it with: broker restart %s", s.failures, s.cfg.Slot)
-	} else {
-		s.phase = waiting
-		wait := s.cfg.Schedule.wait(s.failures)
-		if s.denied {
-			wait = s.cfg.Schedule.Slow // asking again soon does not change the answer
-		}
-		s.nextTry = now.Add(wait)
-		next = fmt.Sprintf("Attempt %d failed, the next one is in %s", s.failures, wait)
+		s.note(now, fmt.Sprintf("%s; given up after %s (maxRestarts)", s.whatFailed(), attempts(s.failures)))
+		s.log(slog.LevelWarn, `[broker] upstream "%s" is given up after %s in a row (maxRestarts): %s; once the cause is removed, run: broker restart %s`,
+			s.cfg.Slot, attempts(s.failures), s.lastError, s.cfg.Slot)
+		return fmt.Sprintf("It was given up after %s (maxRestarts); restart it with: broker restart %s", attempts(s.failures), s.cfg.Slot)
 	}
-	s.note(now, fmt.Sprintf("attempt %d failed: %s", s.failures, s.lastError))
-	s.absent = wire.UpstreamDown(s.cfg.Slot, s.lastError, next)
-	s.tell(s.registry, &msg.HolderFailed{Slot: s.cfg.Slot, Owner: s.self, Err: s.absent})
+	s.phase = waiting
+	wait := s.cfg.Schedule.wait(s.failures)
+	switch {
+	case s.slotFree:
+		wait = 0
+	case s.denied, s.cause == msg.CauseSlot:
+		wait = s.cfg.Schedule.Slow // asking again soon does not change the answer
+	}
+	s.nextTry = now.Add(wait)
+	s.note(now, fmt.Sprintf("%s; the next attempt is in %s", s.whatFailed(), wait))
+	switch {
+	case s.cfg.Isolated:
+		return "A new session starts another process"
+	case s.cause == msg.CauseSlot:
+		return "It is started once the slot is free"
+	case s.cause == msg.CauseStart:
+		return fmt.Sprintf("Attempt %d failed, the next one is in %s", s.failures, wait)
+	}
+	return fmt.Sprintf("It is started again in %s", wait)
+}
+
+// whatFailed begins a line of the history.
+func (s *State) whatFailed() string {
+	switch s.cause {
+	case msg.CauseEnded:
+		return "ended while it served: " + s.lastError
+	case msg.CauseChecks:
+		return "its connection was ended: " + s.lastError
+	}
+	return fmt.Sprintf("attempt %d failed: %s", s.failures, s.lastError)
+}
+
+func attempts(n int) string {
+	if n == 1 {
+		return "1 attempt"
+	}
+	return fmt.Sprintf("%d attempts", n)
+}
+
+// freed tries again for a slot that was not to be had.
+func (s *State) freed(now time.Time) {
+	switch {
+	case s.phase == closing && s.whyCause == msg.CauseSlot:
+		s.slotFree = true
+	case s.cause == msg.CauseSlot:
+		s.happen(now, news{event: freed})
+	}
 }
 
 // restartSpacing is how soon after a start by hand a second one is another restart.

@@ -24,7 +24,8 @@ var update = flag.Bool("update", false, "rewrite the scripts in testdata to what
 //
 //	config tool=echo args={"a":1} interval=30s timeout=10s threshold=3 maxrestarts=2 aggregate
 //	config watch tool=echo           a slot whose provider comes by itself
-//	config first=30s quick=5 slow=5m minuptime=60s starttimeout=60s
+//	config first=30s quick=5 slow=5m minuptime=60s starttimeout=60s grace=5s
+//	config kind=sse off              a remote; without checks
 //
 // The defaults are those of the broker. Then, in any order:
 //
@@ -33,12 +34,17 @@ var update = flag.Bool("update", false, "rewrite the scripts in testdata to what
 //	replaced                         another slot stands in the place of ours
 //	opened gen=1                     the driver has a connection; gen defaults to the present one
 //	ended gen=1 denied tail=a,b "why"
+//	ended unsent=a,b "why"           frames that were never written
 //	said gen=1 "line"                on stderr
-//	granted gen=5 | refused "why"    of the slot
+//	detected gen=1 sse               another transport than the configured one
+//	granted gen=5 | refused "why"    of the slot; refused held: another provider has it
+//	refused stale "why"              for the connection before the present one
+//	free                             the slot that another provider had
 //	granted stale                    for the connection before the present one
 //	evicted gen=5 | liveness gen=5
 //	reply call=1 {...}               to our request; call defaults to the last one
 //	failed call=1 busy "why"
+//	retune ...                       another config for the same connection
 //	ask id=7                         a request of the server
 //	seen gen=3 | unseen | forgotten  the registry's word on the slot
 //	restart | halt handover          by an operator, by the set
@@ -118,16 +124,24 @@ func newMachine(cfg Config) *machine {
 }
 
 func (m *machine) configure(t *testing.T, c script.Command) {
+	*m = *newMachine(config(t, c))
+}
+
+func config(t *testing.T, c script.Command) Config {
 	cfg := Config{
+		Slot: "s", Kind: c.Opts["kind"], Grace: 5 * time.Second, Isolated: c.Has("isolated"),
 		Aggregate: c.Has("aggregate"), Watch: c.Has("watch"), MaxRestarts: c.Number(t, "maxrestarts"),
 		MinUptime: c.Duration(t, "minuptime"), StartTimeout: c.Duration(t, "starttimeout"),
 		Schedule: Schedule{First: c.Duration(t, "first"), Quick: c.Number(t, "quick"), Slow: c.Duration(t, "slow")},
 		Health: Health{
-			Tool: c.Opts["tool"], Args: c.Opts["args"], Threshold: c.Number(t, "threshold"),
+			Off: c.Has("off"), Tool: c.Opts["tool"], Args: c.Opts["args"], Threshold: c.Number(t, "threshold"),
 			Interval: c.Duration(t, "interval"), Timeout: c.Duration(t, "timeout"),
 		},
 	}
-	*m = *newMachine(cfg)
+	if _, given := c.Opts["grace"]; given {
+		cfg.Grace = c.Duration(t, "grace")
+	}
+	return cfg
 }
 
 func (m *machine) run(t *testing.T, c script.Command) []string {
@@ -218,11 +232,13 @@ func (m *machine) message(t *testing.T, c script.Command) any {
 		return &msg.JoinRefused{Err: wire.TooManySlots("s", 1)}
 	case "opened":
 		g := gen(s.gen)
-		return &msg.UpstreamOpened{Gen: g, Driver: &driver{g}, PID: c.Number(t, "pid")}
+		return &msg.UpstreamOpened{Gen: g, Driver: &driver{g}, PID: c.Number(t, "pid"), Mask: func(text string) string { return strings.ReplaceAll(text, "s3cret", "***") }}
 	case "ended":
-		return &msg.UpstreamEnded{Gen: gen(s.gen), Err: failure(t, c), Tail: tail(c), Denied: c.Has("denied")}
+		return &msg.UpstreamEnded{Gen: gen(s.gen), Err: failure(t, c), Exit: strings.ReplaceAll(c.Opts["exit"], "_", " "), Tail: words(c, "tail"), Denied: c.Has("denied"), Unsent: unsent(c)}
 	case "said":
-		return &msg.UpstreamSaid{Gen: gen(s.gen), Line: body(t, c)}
+		return &msg.UpstreamSaid{Gen: gen(s.gen), Line: body(t, c), Stray: c.Has("stray")}
+	case "detected":
+		return &msg.UpstreamDetected{Gen: gen(s.gen), Transport: c.Arg(0)}
 	case "granted":
 		m.grants++
 		granted := &msg.ClaimGranted{Slot: "s", Ref: &ref{"slot"}, Gen: gen(m.grants), Conduit: s.driver}
@@ -231,7 +247,15 @@ func (m *machine) message(t *testing.T, c script.Command) any {
 		}
 		return granted
 	case "refused":
-		return &msg.ClaimRefused{Slot: "s", Err: &wire.Error{Code: wire.CodeUnavailable, Message: body(t, c)}}
+		refused := &msg.ClaimRefused{Slot: "s", Conduit: s.driver, Held: c.Has("held"), Err: &wire.Error{Code: wire.CodeUnavailable, Message: body(t, c)}}
+		if c.Has("stale") {
+			refused.Conduit = &driver{}
+		}
+		return refused
+	case "free":
+		return &msg.SlotFree{Slot: "s"}
+	case "retune":
+		return &retune{config(t, c)}
 	case "evicted":
 		return &msg.EvictHolder{Slot: "s", Gen: gen(s.slotGen), Failed: true}
 	case "liveness":
@@ -281,11 +305,18 @@ func failure(t *testing.T, c script.Command) error {
 	return errors.New(text)
 }
 
-func tail(c script.Command) []string {
-	if c.Opts["tail"] == "" {
+func words(c script.Command, option string) []string {
+	if c.Opts[option] == "" {
 		return nil
 	}
-	return strings.Split(c.Opts["tail"], ",")
+	return strings.Split(c.Opts[option], ",")
+}
+
+func unsent(c script.Command) (frames [][]byte) {
+	for _, word := range words(c, "unsent") {
+		frames = append(frames, []byte(word))
+	}
+	return frames
 }
 
 func (m *machine) effectText(e *Effect) string {
@@ -294,10 +325,14 @@ func (m *machine) effectText(e *Effect) string {
 		return e.To.(*ref).name + " <- " + messageText(e.Message)
 	case e.Start != 0:
 		return fmt.Sprintf("start driver %d", e.Start)
+	case e.Cancel && e.Stray:
+		return "give up the start once more"
 	case e.Cancel:
 		return "give up the start"
 	case e.Driver != nil && e.Slot != nil:
 		return fmt.Sprintf("attach driver %d to %s gen=%d", e.Driver.(*driver).gen, e.Slot.(*ref).name, e.Gen)
+	case e.Driver != nil && e.Stray:
+		return fmt.Sprintf("kill driver %d, which is nobody's", e.Driver.(*driver).gen)
 	case e.Driver != nil:
 		return fmt.Sprintf("stop driver %d within %v", e.Driver.(*driver).gen, e.Grace)
 	case e.Log != "":
@@ -336,8 +371,14 @@ func messageText(message any) string {
 		return text
 	case *msg.ProviderGone:
 		text := fmt.Sprintf("the provider of gen=%d is gone", m.Gen)
+		if m.Final {
+			text += " for good"
+		}
 		if m.Why != nil {
 			text += ": " + m.Why.Message
+		}
+		if len(m.Unsent) > 0 {
+			text += fmt.Sprintf("; it never got %s", m.Unsent)
 		}
 		return text
 	case *msg.LivenessReport:
@@ -346,6 +387,12 @@ func messageText(message any) string {
 		return fmt.Sprintf("call #%d %s", m.Call, m.Frame.Bytes)
 	case *msg.ClientNote:
 		return fmt.Sprintf("note %s", m.Frame.Bytes)
+	case *msg.CallerLate:
+		return fmt.Sprintf("call #%d is late", m.Call)
+	case *privateFailed:
+		return "the process of the session failed"
+	case *privateServes:
+		return "the process of the session is up"
 	case *msg.CallerLeft:
 		return fmt.Sprintf("nobody waits for call #%d", m.Call)
 	case *msg.AskUndeliverable:
@@ -358,6 +405,9 @@ func messageText(message any) string {
 func (m *machine) describe() []string {
 	d := m.state.Describe()
 	text := fmt.Sprintf("%s by %s, restarts=%d attempt=%d", d.Verdict, d.Check, d.Restarts, d.Attempt)
+	if d.Kind != "" {
+		text += " kind=" + d.Kind
+	}
 	if d.PID != 0 {
 		text += fmt.Sprintf(" pid=%d", d.PID)
 	}
@@ -372,10 +422,13 @@ func (m *machine) describe() []string {
 	for _, flag := range []struct {
 		name string
 		set  bool
-	}{{"unresolved", d.Unresolved}, {"denied", d.Denied}, {"gave-up", d.GaveUp}, {"crash-loop", d.CrashLoop}} {
+	}{{"unresolved", d.Unresolved}, {"denied", d.Denied}, {"gave-up", d.GaveUp}, {"crash-loop", d.CrashLoop}, {"unremedied", d.Unremedied}, {"tool-missing", d.ToolMissing}} {
 		if flag.set {
 			text += " " + flag.name
 		}
+	}
+	if d.Cause != "" {
+		text += " cause=" + string(d.Cause)
 	}
 	if d.Error != "" {
 		text += ": " + d.Error

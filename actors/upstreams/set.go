@@ -28,35 +28,6 @@ func Start(sys *rt.System, registry msg.Ref, identity string, nextSession func()
 	return &Set{sys, sys.Spawn(kind, k)}
 }
 
-// Changes are what a new configuration came to, by slot.
-type Changes struct{ Added, Removed, Changed []string }
-
-// Apply makes the set that of list: upstreams that are not in it are stopped,
-// changed ones are stopped and started, new ones started; the others go on as if
-// nothing had happened. It returns once all that had to stop have stopped, and
-// calls on those that start are held back and not refused.
-func (s *Set) Apply(ctx context.Context, list []Config) (Changes, error) {
-	reply := make(chan applied, 1)
-	s.sys.Send(s.pid, &apply{list, reply})
-	select {
-	case a, ok := <-reply:
-		if !ok {
-			return Changes{}, fmt.Errorf("apply the upstreams: %w", rt.ErrStopped)
-		}
-		for _, through := range a.stopping {
-			select {
-			case <-through:
-			case <-ctx.Done():
-				return a.changes, fmt.Errorf("wait for upstreams to stop: %w", ctx.Err())
-			}
-		}
-		_, err := s.Instances(ctx) // who answers has told the registry
-		return a.changes, err
-	case <-ctx.Done():
-		return Changes{}, fmt.Errorf("apply the upstreams: %w", ctx.Err())
-	}
-}
-
 // ErrUnknown is returned for a slot without an upstream.
 var ErrUnknown = errors.New("no such upstream")
 
@@ -104,16 +75,6 @@ func (s *Set) refs(ctx context.Context) (map[string]listed, error) {
 	}
 }
 
-type apply struct {
-	list  []Config
-	reply chan<- applied
-}
-
-type applied struct {
-	changes  Changes
-	stopping []<-chan struct{}
-}
-
 type list struct{ reply chan<- map[string]listed }
 
 type listed struct {
@@ -136,8 +97,18 @@ type keeper struct {
 }
 
 type kept struct {
-	ref *rt.Ref
-	cfg Config
+	ref   *rt.Ref
+	cfg   Config
+	actor *Actor // nil for an isolator
+}
+
+// owner is what the registry knows as the owner of the slot. It may be asked once the
+// actor has ended.
+func (u *kept) owner() msg.Ref {
+	if u.actor == nil || u.actor.self == nil {
+		return nil // it has never owned a slot
+	}
+	return u.actor.self
 }
 
 // stopped: the old upstream of a slot has left it. With handover it has kept it
@@ -150,6 +121,13 @@ type stopped struct {
 	failures int // to handle this
 }
 
+// lost: an upstream was given up after too many crashes, and the failure of the keeper
+// came between it and the next one.
+type lost struct {
+	who      *rt.PID
+	failures int // to handle this
+}
+
 // ownsSlot reports an upstream that keeps an ordinary slot for itself.
 func (c *Config) ownsSlot() bool { return !c.Isolated && !c.Watch }
 
@@ -159,11 +137,15 @@ func (k *keeper) Receive(c rt.Context) {
 	case *rt.Started:
 		k.self = c.Self()
 	case *apply:
-		m.reply <- k.apply(c, m.list)
+		if m.take() {
+			m.reply <- k.apply(c, m.list)
+		}
 	case *stopped:
 		k.follow(c, m)
 	case *rt.Terminated:
-		k.terminated(c, m)
+		k.terminated(c, m.Who)
+	case *lost:
+		k.terminated(c, m.who)
 	case *list:
 		refs := make(map[string]listed, len(k.kept))
 		for slot, u := range k.kept {
@@ -174,46 +156,78 @@ func (k *keeper) Receive(c rt.Context) {
 }
 
 func (k *keeper) apply(c rt.Context, list []Config) applied {
-	var a applied
+	a := applied{stopping: make(map[string]<-chan struct{}, len(k.stopping))}
+	before := k.present()
 	k.wanted = map[string]Config{}
 	for _, cfg := range list {
 		k.wanted[cfg.Slot] = cfg
 	}
-	before := slices.Sorted(maps.Keys(k.kept))
-	for _, slot := range before {
+	for _, slot := range slices.Sorted(maps.Keys(before)) {
 		cfg, stays := k.wanted[slot]
 		switch {
-		case stays && cfg.Fingerprint == k.kept[slot].cfg.Fingerprint:
+		case stays && k.retune(slot, cfg, before[slot]):
+			a.changes.Changed = append(a.changes.Changed, slot)
+			continue
+		case stays && cfg.Fingerprint == before[slot].Fingerprint:
 			continue
 		case stays:
 			a.changes.Changed = append(a.changes.Changed, slot)
 		default:
 			a.changes.Removed = append(a.changes.Removed, slot)
 		}
-		k.halt(c, slot, stays && cfg.ownsSlot() && k.kept[slot].cfg.ownsSlot())
+		if u := k.kept[slot]; u != nil {
+			k.halt(c, slot, stays && cfg.ownsSlot() && u.cfg.ownsSlot())
+		}
 	}
 	for _, cfg := range list {
-		if !slices.Contains(before, cfg.Slot) {
+		if _, was := before[cfg.Slot]; !was {
 			a.changes.Added = append(a.changes.Added, cfg.Slot)
 		}
 		k.start(c, cfg.Slot)
 	}
-	for _, slot := range slices.Sorted(maps.Keys(k.stopping)) {
-		a.stopping = append(a.stopping, k.stopping[slot])
+	for slot, through := range k.stopping {
+		a.stopping[slot] = through
 	}
 	return a
+}
+
+// retune hands on what can be changed without another connection; false where nothing
+// was changed, or more than that.
+func (k *keeper) retune(slot string, cfg, before Config) bool {
+	if cfg.Fingerprint != before.Fingerprint || cfg.tuning() == before.tuning() {
+		return false
+	}
+	if u := k.kept[slot]; u != nil {
+		u.cfg = cfg
+		u.ref.Send(&retune{cfg})
+	}
+	return true
+}
+
+// present is what is kept, and what waits for the last upstream of its slot to stop.
+func (k *keeper) present() map[string]Config {
+	all := make(map[string]Config, len(k.kept))
+	for slot := range k.stopping {
+		if cfg, wanted := k.wanted[slot]; wanted {
+			all[slot] = cfg
+		}
+	}
+	for slot, u := range k.kept {
+		all[slot] = u.cfg
+	}
+	return all
 }
 
 // halt stops the upstream of a slot; the slot can be had again when it is through,
 // with handover by the next upstream only.
 func (k *keeper) halt(c rt.Context, slot string, handover bool) {
-	self, done, owner, through := c.Self(), make(chan struct{}), k.kept[slot].ref, make(chan struct{})
-	owner.Send(haltNow{done, handover})
+	self, done, u, through := c.Self(), make(chan struct{}), k.kept[slot], make(chan struct{})
+	u.ref.Send(haltNow{done, handover})
 	k.stopping[slot] = through
 	delete(k.kept, slot)
 	k.sys.Go(func() {
 		<-done
-		k.sys.Send(self, &stopped{slot: slot, owner: owner, handover: handover, through: through})
+		k.sys.Send(self, &stopped{slot: slot, owner: u.owner(), handover: handover, through: through})
 	})
 }
 
@@ -242,11 +256,19 @@ const maxFollows = 3
 
 // crashed handles again that an upstream has stopped, which nobody tells twice.
 func (k *keeper) crashed(message any) {
-	m, ok := message.(*stopped)
-	if !ok {
+	switch m := message.(type) {
+	case *stopped:
+		k.followAgain(m)
+	case *rt.Terminated:
+		k.replaceAgain(&lost{who: m.Who})
+	case *lost:
+		k.replaceAgain(m)
+	default:
 		rt.Refuse(message)
-		return
 	}
+}
+
+func (k *keeper) followAgain(m *stopped) {
 	if m.failures++; m.failures < maxFollows {
 		k.sys.Send(k.self, m)
 		return
@@ -265,43 +287,62 @@ func (k *keeper) start(c rt.Context, slot string) {
 	if !wanted || k.kept[slot] != nil || k.stopping[slot] != nil {
 		return
 	}
-	k.kept[slot] = &kept{k.sys.Ref(k.spawn(c, cfg)), cfg}
+	k.kept[slot] = k.spawn(c, cfg)
 }
 
-func (k *keeper) spawn(c rt.Context, cfg Config) *rt.PID {
+func (k *keeper) spawn(c rt.Context, cfg Config) *kept {
 	if cfg.Isolated {
 		i := &isolator{
 			sys: k.sys, registry: k.registry, cfg: cfg, slot: k.slots(cfg.Slot), identity: k.identity, nextSession: k.nextSession,
 			privates: map[uint64]*private{}, leaving: map[*private]struct{}{},
 		}
-		return k.sys.SpawnChild(c, &rt.Kind{Name: "isolator", Children: rt.DefaultRestart, Overflow: refuse, Crashed: i.crashed}, i)
+		pid := k.sys.SpawnChild(c, &rt.Kind{Name: "isolator", Children: rt.DefaultRestart, Overflow: refuse, Crashed: i.crashed}, i)
+		return &kept{ref: k.sys.Ref(pid), cfg: cfg}
 	}
 	a := newActor(k.sys, k.registry, cfg, k.identity, k.nextSession())
-	return k.sys.SpawnChild(c, &rt.Kind{Name: "upstream", Overflow: refuse, Crashed: a.crashed}, a)
+	pid := k.sys.SpawnChild(c, &rt.Kind{Name: "upstream", Overflow: refuse, Crashed: a.crashed}, a)
+	return &kept{ref: k.sys.Ref(pid), cfg: cfg, actor: a}
 }
 
 // refuse answers what an actor cannot take.
 func refuse(message any) { rt.Refuse(message) }
 
-// terminated starts again what was given up after too many crashes.
-func (k *keeper) terminated(c rt.Context, m *rt.Terminated) {
-	for slot, u := range k.kept {
-		if u.ref.PID().Id == m.Who.Id {
-			delete(k.kept, slot)
-			k.start(c, slot)
-			return
+// terminated starts again what was given up after too many crashes. It may be handled
+// again after a failure: what was given up is listed until the next one is.
+func (k *keeper) terminated(c rt.Context, who *rt.PID) {
+	if slot, u := k.find(who); u != nil { // and not halted meanwhile
+		k.kept[slot] = k.spawn(c, k.wanted[slot])
+	}
+}
+
+func (k *keeper) replaceAgain(m *lost) {
+	if m.failures++; m.failures < maxFollows {
+		k.sys.Send(k.self, m)
+		return
+	}
+	if slot, u := k.find(m.who); u != nil {
+		k.sys.Log().Error(fmt.Sprintf("[broker] upstream %q was given up, and the next one could not be started", slot))
+		delete(k.kept, slot)
+		if u.cfg.ownsSlot() {
+			k.registry.Send(&msg.DisownSlot{Slot: slot, Owner: u.owner()})
 		}
 	}
 }
 
-// ControlMessage implements rt.Control.
-func (*apply) ControlMessage() {}
+func (k *keeper) find(who *rt.PID) (slot string, u *kept) {
+	for slot, u := range k.kept {
+		if u.ref.PID().Id == who.Id {
+			return slot, u
+		}
+	}
+	return "", nil
+}
 
 // ControlMessage implements rt.Control.
 func (*stopped) ControlMessage() {}
 
-// Undelivered implements rt.Undeliverable.
-func (m *apply) Undelivered() { close(m.reply) }
+// ControlMessage implements rt.Control.
+func (*lost) ControlMessage() {}
 
 // Undelivered implements rt.Undeliverable.
 func (m *list) Undelivered() { close(m.reply) }

@@ -278,6 +278,30 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
+// A slot that is being handed from one upstream to the next is anybody's when the next
+// one leaves the configuration meanwhile.
+func TestRemovedDuringHandover(t *testing.T) {
+	inHouse(t, func(t *testing.T, h *house) {
+		h.server("a").linger = time.Second
+		h.apply(h.config("a", "1"))
+		changed := make(chan error, 1)
+		go func() {
+			_, err := h.set.Apply(t.Context(), []upstreams.Config{h.config("a", "2")})
+			changed <- err
+		}()
+		synctest.Wait()
+		h.apply()
+		equal(t, "the first Apply", <-changed, error(nil))
+		claimant := &client{h: h, inbox: make(chan any, 10)}
+		h.registry.Send(&msg.ClaimSlot{Slot: "a", Claimant: claimant, Kind: msg.Dedicated})
+		granted, ok := (<-claimant.inbox).(*msg.ClaimGranted)
+		if !ok {
+			t.Fatal("the slot is not to be had")
+		}
+		granted.Ref.Send(&msg.ProviderGone{Gen: granted.Gen})
+	})
+}
+
 // An actor that fails again and again is given up with its driver, and replaced.
 func TestGivenUpActorIsReplaced(t *testing.T) {
 	inHouse(t, func(t *testing.T, h *house) {
@@ -333,5 +357,68 @@ func TestSlotFails(t *testing.T) {
 		if got := d.answer(); !strings.HasPrefix(got, `{"by":`) {
 			t.Errorf("answer %s", got)
 		}
+	})
+}
+
+// Another health check, schedule or start timeout is no reason for another connection.
+func TestRetune(t *testing.T) {
+	inHouse(t, func(t *testing.T, h *house) {
+		s := h.server("a")
+		cfg, alone := h.config("a", "1"), h.isolated("b", "1")
+		h.apply(cfg, alone)
+		c := h.client("b")
+		synctest.Wait()
+		for _, change := range []func(*upstreams.Config){
+			func(c *upstreams.Config) { c.Health.Tool = "echo" },
+			func(c *upstreams.Config) { c.Schedule.First = time.Hour },
+			func(c *upstreams.Config) { c.MaxRestarts, c.MinUptime, c.StartTimeout = 3, time.Second, time.Hour },
+		} {
+			change(&cfg)
+			change(&alone)
+			equal(t, "changes", h.apply(cfg, alone), upstreams.Changes{Changed: []string{"a", "b"}})
+			equal(t, "changes of the same", h.apply(cfg, alone), upstreams.Changes{})
+		}
+		equal(t, "starts", s.started(), 1)
+		equal(t, "starts for the session", h.server("b").started(), 1)
+		equal(t, "verdict", h.verdict("a"), msg.Healthy)
+		equal(t, "verdict of the session", h.verdict("b"), msg.Healthy)
+		s.with(func() { s.refuse = errors.New("it is broken") })
+		s.die("it exited with code 1")
+		synctest.Wait()
+		i, err := h.set.Instance(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "the next attempt", i.NextRetry.Sub(i.LastAttempt), 5*time.Minute)
+		c.leave()
+	})
+}
+
+// A driver that does not end is given up, by a restart, a change and the end.
+func TestStuckDriver(t *testing.T) {
+	inHouse(t, func(t *testing.T, h *house) {
+		s := h.server("a")
+		s.linger, s.overlaps = time.Hour, true
+		cfg := h.config("a", "1")
+		cfg.Grace = time.Second
+		h.apply(cfg)
+		if err := h.set.Restart(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Second)
+		i, err := h.set.Instance(t.Context(), "a")
+		equal(t, "while it is waited for", fmt.Sprintf("%s %s %v", i.Verdict, i.Error, err), "starting its old process 1 has not ended <nil>")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		equal(t, "verdict", h.verdict("a"), msg.Live)
+		cfg.Fingerprint = "2"
+		at := time.Now()
+		h.apply(cfg)
+		equal(t, "another configuration waited", time.Since(at), 6*time.Second)
+		equal(t, "starts", s.started(), 3)
+		at = time.Now()
+		h.apply()
+		equal(t, "the end waited", time.Since(at), 6*time.Second)
+		time.Sleep(time.Hour)
 	})
 }

@@ -1,6 +1,10 @@
 package upstreams
 
-import "time"
+import (
+	"time"
+
+	"mcpbroker/actors/msg"
+)
 
 // phase is where an upstream stands.
 type phase string
@@ -27,13 +31,16 @@ const (
 	ended    event = "ended"    // the driver is through
 	granted  event = "granted"  // the slot is ours
 	refused  event = "refused"  // the slot is not to be had
+	freed    event = "freed"    // the slot that was not to be had is free
 	evicted  event = "evicted"  // the slot failed and let us go
 	welcomed event = "welcomed" // initialize was answered
 	rejected event = "rejected" // it was refused, or not answered in time
 	passed   event = "passed"   // a check passed
 	missed   event = "missed"   // a check failed
+	busy     event = "busy"     // a check came to nothing, which says nothing
 	due      event = "due"      // the time of the next attempt has come
 	restart  event = "restart"  // an operator wants a fresh connection
+	overdue  event = "overdue"  // the driver has not ended, though it was told to
 	halt     event = "halt"     // the broker stops, or the upstream left the configuration
 )
 
@@ -41,9 +48,13 @@ const (
 type news struct {
 	event  event
 	err    error
+	exit   string // how the process ended
 	tail   []string
-	denied bool // the server refused our credentials
 	pid    int
+	denied bool     // the server refused our credentials
+	unsent [][]byte // frames the driver took and never wrote
+	cause  msg.Cause
+	manner manner // of a check that failed
 }
 
 // rule is one row of the table: in a phase an event leads to another phase. do
@@ -81,6 +92,7 @@ var rules = []rule{
 
 	{up, passed, up, (*State).checkPassed},
 	{up, missed, up, (*State).checkMissed},
+	{up, busy, up, (*State).checkBusy},
 	{up, ended, opening, (*State).died},
 	{up, evicted, closing, (*State).stopDriver},
 	{up, restart, closing, (*State).leaveAndStop},
@@ -88,10 +100,12 @@ var rules = []rule{
 
 	{closing, opened, closing, (*State).stopOpened},
 	{closing, ended, opening, (*State).closed},
+	{closing, overdue, opening, (*State).abandon},
 	{closing, restart, closing, (*State).startAgain},
 	{closing, halt, halting, nil},
 
 	{waiting, due, opening, (*State).attempt},
+	{waiting, freed, opening, (*State).attempt},
 	{waiting, restart, opening, (*State).attempt},
 	{waiting, halt, halted, (*State).halt},
 
@@ -101,6 +115,7 @@ var rules = []rule{
 	{idle, halt, halted, (*State).halt},
 	{halting, opened, halting, (*State).stopOpened},
 	{halting, ended, halted, (*State).halt},
+	{halting, overdue, halted, (*State).abandon},
 }
 
 // happen plays one event.

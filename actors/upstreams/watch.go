@@ -37,6 +37,7 @@ var watchedRules = []rule{
 	{up, attached, handshaking, (*State).meet},
 	{up, passed, up, (*State).checkPassed},
 	{up, missed, up, (*State).watchMissed},
+	{up, busy, up, (*State).checkBusy},
 	{up, detached, away, (*State).part},
 	{up, halt, halted, (*State).halt},
 }

@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"strconv"
+	"time"
 )
 
 // ServerEvent is one server-sent event.
@@ -25,11 +27,12 @@ type EventReader struct {
 	afterCR bool // an LF that comes next belongs to the line before
 	cut     bool // ErrTooLong came in the middle of a line
 	id      string
+	retry   time.Duration // negative until the stream has named one
 }
 
 // NewEventReader reads events of at most limit bytes.
 func NewEventReader(r io.Reader, limit int) *EventReader {
-	return &EventReader{r: bufio.NewReaderSize(r, 16<<10), limit: limit}
+	return &EventReader{r: bufio.NewReaderSize(r, 16<<10), limit: limit, retry: -1}
 }
 
 // Next returns the next event that has data, or the error of the stream. With
@@ -62,6 +65,27 @@ func (e *EventReader) Next() (ServerEvent, error) {
 			return ev, ErrTooLong
 		}
 	}
+}
+
+// Retry returns how long the stream has asked to be left closed before it is opened
+// again; false when it has not. The sender may name any length.
+func (e *EventReader) Retry() (time.Duration, bool) { return max(0, e.retry), e.retry >= 0 }
+
+// maxRetry keeps a retry inside a time.Duration.
+const maxRetry = 24 * time.Hour
+
+// parseRetry reads the digits of a retry field; anything else is no retry.
+func parseRetry(value []byte) (time.Duration, bool) {
+	for _, b := range value {
+		if b < '0' || b > '9' {
+			return 0, false
+		}
+	}
+	ms, err := strconv.ParseUint(string(value), 10, 64)
+	if errors.Is(err, strconv.ErrRange) || ms > uint64(maxRetry/time.Millisecond) {
+		return maxRetry, true
+	}
+	return time.Duration(ms) * time.Millisecond, err == nil
 }
 
 // skippedBytes is how much of the end of an over-long event Skip keeps.
@@ -112,6 +136,10 @@ func (e *EventReader) field(ev *ServerEvent, line []byte) {
 	case "id":
 		if bytes.IndexByte(value, 0) < 0 {
 			e.id = string(value)
+		}
+	case "retry":
+		if d, ok := parseRetry(value); ok {
+			e.retry = d
 		}
 	}
 }

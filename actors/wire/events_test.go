@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -64,6 +65,35 @@ func TestEvents(t *testing.T) {
 	cut := io.MultiReader(strings.NewReader("data: a\n\ndata: b\n"), iotest.ErrReader(io.ErrUnexpectedEOF))
 	if diff := cmp.Diff([]string{"||a", "unexpected EOF"}, readEvents(cut, 20)); diff != "" {
 		t.Errorf("a stream cut off (-want +got):\n%s", diff)
+	}
+}
+
+// A retry holds from the line on that names it, with or without an event, and is made of
+// digits only.
+func TestEventRetry(t *testing.T) {
+	for _, c := range []struct {
+		in   string
+		want time.Duration
+		ok   bool
+	}{
+		{"data: a\n\n", 0, false},
+		{"retry: 1500\n\n", 1500 * time.Millisecond, true},
+		{"id: 1\nretry: 20\ndata:\n\n", 20 * time.Millisecond, true},
+		{"retry:0\n\n", 0, true},
+		{"retry: 20\n\nretry: 30\ndata: a\n\n", 30 * time.Millisecond, true},
+		{"retry: 20\n\nretry: soon\nretry\nretry: -1\nretry: +1\nretry: 1.5\ndata: a\n\n", 20 * time.Millisecond, true},
+		{"retry: 99999999999999999999999\n\n", 24 * time.Hour, true},
+		{"retry: 86400001\n\n", 24 * time.Hour, true},
+	} {
+		events := NewEventReader(strings.NewReader(c.in), 20)
+		for {
+			if _, err := events.Next(); err != nil {
+				break
+			}
+		}
+		if got, ok := events.Retry(); got != c.want || ok != c.ok {
+			t.Errorf("%q: %s, %v, want %s, %v", c.in, got, ok, c.want, c.ok)
+		}
 	}
 }
 

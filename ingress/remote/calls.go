@@ -45,6 +45,7 @@ type calls struct {
 	waiting []*call
 	bytes   int // of those
 	running int
+	owed    int // settled, and the answer is not yet with the slot
 }
 
 // admission says what becomes of a new call.
@@ -90,8 +91,8 @@ func (c *calls) next() *call {
 	return n
 }
 
-// settle takes a call off the list: its caller has been answered or is being. Of all
-// who ask, one is told true.
+// settle takes a call off the list: its caller is being answered. Of all who ask, one is
+// told true, and has to call paid once the slot has the answer.
 func (c *calls) settle(id []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -100,10 +101,25 @@ func (c *calls) settle(id []byte) bool {
 		return false
 	}
 	delete(c.open, string(id))
+	c.owed++
 	if n.late != nil {
 		n.late.Stop()
 	}
 	return true
+}
+
+// paid: the answer of a settled call is with the slot.
+func (c *calls) paid() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.owed--
+}
+
+// has reports that a call is open.
+func (c *calls) has(id []byte) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.open[string(id)] != nil
 }
 
 // withdraw finds the call a cancellation is about. One that waits is taken back.
@@ -119,18 +135,18 @@ func (c *calls) withdraw(id []byte) (found *call, waited bool) {
 	return found, false
 }
 
-// expire ends a cancelled call after d, if it is still open then.
-func (c *calls) expire(n *call, d time.Duration, why error) {
+// expire does what ends a cancelled call, if it is still open after d.
+func (c *calls) expire(n *call, d time.Duration, end func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.open[string(n.id())] == n && n.late == nil {
-		n.late = time.AfterFunc(d, func() { n.stop(why) })
+		n.late = time.AfterFunc(d, end)
 	}
 }
 
-// idle reports that no call is open.
+// idle reports that no call is open, and that the slot has all answers.
 func (c *calls) idle() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.open) == 0
+	return len(c.open) == 0 && c.owed == 0
 }

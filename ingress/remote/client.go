@@ -25,6 +25,7 @@ type client struct {
 	host      string
 	tokens    *tokens // nil without client credentials
 	secrets   []string
+	connected func() // called for each new connection to the server; set before the first request
 }
 
 // maxRedirects is how many redirects in a row are followed.
@@ -32,7 +33,7 @@ const maxRedirects = 3
 
 func newClient(cfg Config, target *url.URL, opts Options) *client {
 	dialer := &net.Dialer{Timeout: cfg.ConnectTimeout, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 15 * time.Second, Count: 3}}
-	proxy := http.ProxyFromEnvironment
+	proxy := quietly(http.ProxyFromEnvironment)
 	if cfg.External {
 		dialer.Control, proxy = refusePrivate, nil
 	}
@@ -47,7 +48,7 @@ func newClient(cfg Config, target *url.URL, opts Options) *client {
 		transport.TLSClientConfig = opts.TLS.Clone()
 	}
 	c := &client{
-		transport: transport, target: target, header: http.Header{},
+		transport: transport, target: target, header: http.Header{}, connected: func() {},
 		http: &http.Client{Transport: transport, CheckRedirect: keepOrigin},
 	}
 	c.header.Set("User-Agent", opts.UserAgent)
@@ -104,9 +105,7 @@ func (c *client) mask(text string) string {
 // keepOrigin follows a redirect that keeps the method, the body and the origin: a
 // session and credentials must not be told to anybody else (07 row 70).
 func keepOrigin(r *http.Request, via []*http.Request) error {
-	status := r.Response.StatusCode
-	kept := status == http.StatusTemporaryRedirect || status == http.StatusPermanentRedirect
-	if !kept || len(via) > maxRedirects || !sameOrigin(r.URL, via[0].URL) {
+	if !kept(r.Response.StatusCode) || len(via) > maxRedirects || !sameOrigin(r.URL, via[0].URL) {
 		return http.ErrUseLastResponse
 	}
 	return nil
@@ -131,7 +130,6 @@ func (c *client) do(ctx context.Context, method, url string, body []byte, header
 
 func (c *client) once(ctx context.Context, method, url string, body []byte, header []string) (*http.Response, string, error) {
 	var reached atomic.Bool
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { reached.Store(true) }})
 	var content io.Reader
 	if body != nil {
 		content = bytes.NewReader(body)
@@ -144,7 +142,12 @@ func (c *client) once(ctx context.Context, method, url string, body []byte, head
 	if err != nil {
 		return nil, "", unsent{err}
 	}
-	resp, err := c.http.Do(r)
+	resp, err := c.http.Do(r.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(conn httptrace.GotConnInfo) {
+		reached.Store(true)
+		if !conn.Reused {
+			c.connected()
+		}
+	}})))
 	if err == nil {
 		return resp, token, nil
 	}
@@ -184,14 +187,42 @@ func discard(resp *http.Response) {
 	_ = resp.Body.Close()
 }
 
-// sentence words a network failure.
+// quietly keeps a proxy of the environment that is no URL, and may hold credentials, out
+// of the error.
+func quietly(proxy func(*http.Request) (*url.URL, error)) func(*http.Request) (*url.URL, error) {
+	return func(r *http.Request) (*url.URL, error) {
+		u, err := proxy(r)
+		if err != nil {
+			err = errors.New("the proxy that the broker's environment names (HTTP_PROXY, HTTPS_PROXY) is no url")
+		}
+		return u, err
+	}
+}
+
+// sentence words a network failure. Clients get to see it: name servers and proxies of
+// the broker's machine are not in it.
 func sentence(err error) string {
 	var dns *net.DNSError
+	var op *net.OpError
 	switch {
+	case errors.As(err, &op) && op.Op == "proxyconnect":
+		return "the proxy that the broker's environment names cannot be reached: " + root(op).Error()
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return fmt.Sprintf("the host %s is not known", dns.Name)
+	case errors.As(err, &dns) && dns.IsTimeout:
+		return fmt.Sprintf("the host %s could not be looked up in time", dns.Name)
+	case errors.As(err, &dns):
+		return fmt.Sprintf("the host %s could not be looked up", dns.Name)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "the server closed the connection"
 	}
 	return err.Error()
+}
+
+// root is the innermost cause.
+func root(err error) error {
+	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
+		err = next
+	}
+	return err
 }

@@ -20,7 +20,7 @@ const (
 type Config struct {
 	Name      string            // of its slot
 	URL       string            // http, https, ws or wss
-	Transport string            // empty is what TransportOf says
+	Transport string            // empty is what TransportOf says, and for Streamable HTTP what the server says
 	Headers   map[string]string // sent as they are with every request to the server
 	Limit     int               // bytes of one message; default 4 MiB
 	Auth      Auth
@@ -31,6 +31,8 @@ type Config struct {
 
 	// ConnectTimeout bounds name lookup, TCP and TLS, each; default 10 s.
 	ConnectTimeout time.Duration
+
+	guessed bool // the transport, so that the server may know better
 }
 
 // Auth is how the broker identifies itself. The zero value is not at all. An
@@ -72,6 +74,7 @@ func TransportOf(rawURL string) string {
 func (c Config) complete() (Config, *url.URL, error) {
 	c.Limit = cmp.Or(c.Limit, defaultLimit)
 	c.ConnectTimeout = cmp.Or(c.ConnectTimeout, defaultConnectTimeout)
+	c.guessed = c.Transport == ""
 	c.Transport = cmp.Or(c.Transport, TransportOf(c.URL))
 	u, err := url.Parse(c.URL)
 	switch {

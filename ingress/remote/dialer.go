@@ -26,9 +26,10 @@ type pace struct {
 	cancel   time.Duration             // for an answer to a cancelled call
 	ping     time.Duration             // between two pings of a WebSocket
 	endpoint time.Duration             // for the endpoint event
+	drain    time.Duration             // for calls under way, once nothing can be sent
 }
 
-var usualPace = &pace{reopen: reopenDelay, cancel: 10 * time.Second, ping: 30 * time.Second, endpoint: 30 * time.Second}
+var usualPace = &pace{reopen: reopenDelay, cancel: 10 * time.Second, ping: 30 * time.Second, endpoint: 30 * time.Second, drain: drainTimeout}
 
 // Dialer makes connections and knows every living one.
 type Dialer struct {
@@ -62,8 +63,9 @@ type driver interface {
 }
 
 // Start makes one connection and returns at once. owner is told with gen:
-// UpstreamOpened if it comes about, and UpstreamEnded once, behind which nothing more
-// comes. cancel gives it up until it has opened; UpstreamEnded still follows.
+// UpstreamOpened if it comes about, UpstreamDetected if the server turns out to speak
+// another transport, and UpstreamEnded once, behind which nothing more comes. cancel
+// gives it up until it has opened; UpstreamEnded still follows.
 func (d *Dialer) Start(cfg Config, owner msg.Ref, gen uint64) (cancel func()) {
 	cfg, target, err := cfg.complete()
 	l := newLink(d.sys, cfg, owner, gen, d.opts.pace)

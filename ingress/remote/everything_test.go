@@ -21,13 +21,8 @@ import (
 // two calls: it answers an unknown session with 400 (07 rows 1 and 2).
 func TestReferenceServer(t *testing.T) {
 	script := filepath.Join(nodeModules(t), "@modelcontextprotocol", "server-everything", "dist", "index.js")
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	_ = listener.Close()
-	kill := startReference(t, script, port)
+	port := freePort(t)
+	kill := startReference(t, script, "streamableHttp", port)
 
 	b := connect(t, Config{URL: fmt.Sprintf("http://127.0.0.1:%d/mcp", port)})
 	b.pace.reopen = reopenDelay
@@ -41,7 +36,7 @@ func TestReferenceServer(t *testing.T) {
 	before := b.driver.(*streamable).current().id
 
 	kill()
-	startReference(t, script, port)
+	startReference(t, script, "streamableHttp", port)
 	b.send(fmt.Sprintf(call, 4))
 	contains(t, "tools/call after the restart", b.answer("brk-4"), `"content":[{"type":"text","text":"Echo: 读é🎉"}]`)
 	if after := b.driver.(*streamable).current().id; after == before || after == "" {
@@ -63,10 +58,20 @@ func (b *broker) answer(id string) string {
 	}
 }
 
-// startReference runs the server until it listens.
-func startReference(t *testing.T, script string, port int) (kill func()) {
+func freePort(t *testing.T) int {
 	t.Helper()
-	cmd := exec.Command("node", script, "streamableHttp")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+// startReference runs the server in one of its modes until it listens.
+func startReference(t *testing.T, script, mode string, port int) (kill func()) {
+	t.Helper()
+	cmd := exec.Command("node", script, mode)
 	cmd.Env = append(os.Environ(), "PORT="+strconv.Itoa(port))
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
@@ -94,7 +99,7 @@ func startReference(t *testing.T, script string, port int) (kill func()) {
 	t.Cleanup(kill)
 	for {
 		line := receive(t, lines, "line of the server")
-		if strings.Contains(line, "listening on port") {
+		if strings.Contains(line, "on port") {
 			return kill
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"sync/atomic"
@@ -29,46 +30,63 @@ func newLegacy(l *link, c *client) *legacy {
 func (s *legacy) goodbye(time.Duration) {}
 
 func (s *legacy) run() {
-	late := time.AfterFunc(s.pace.endpoint, func() {
-		if s.endpoint.Load() == nil {
-			s.fail(fmt.Errorf("it named no endpoint within %s", s.pace.endpoint))
-		}
-	})
-	defer late.Stop()
-	resp, err := s.http.do(s.ctx, http.MethodGet, s.http.target.String(), nil, "Accept", "text/event-stream")
-	switch {
-	case s.ctx.Err() != nil:
-		if err == nil {
-			_ = resp.Body.Close()
-		}
-		return
-	case err != nil:
-		s.unreachable(err)
+	in, err := s.connect()
+	if err != nil {
+		s.giveOver(advised(err))
 		return
 	}
-	defer func() { _ = resp.Body.Close() }()
-	if !isStream(resp) {
-		s.refusedStream(resp)
-		return
-	}
-	r := wire.NewEventReader(resp.Body, s.cfg.Limit)
-	if err := s.begin(resp, r); err != nil {
-		s.fail(err)
-		return
-	}
-	s.fail(fmt.Errorf("its event stream ended: %s", sentence(s.events(r, func(string) {}))))
+	s.open(s)
+	s.serve(in)
 }
 
-func (s *legacy) refusedStream(resp *http.Response) {
-	refusal := readRefusal(resp)
-	switch {
-	case refusal.denied():
-		s.deny(refusal)
-	case refusal.code == http.StatusOK:
-		s.fail(errors.New("the server answered GET with something else than an event stream; is it a server of transport streamable-http?"))
-	default:
-		s.fail(refusal)
+// stream is an event stream that has named its endpoint.
+type stream struct {
+	events *wire.EventReader
+	body   io.Closer
+	end    context.CancelCauseFunc
+}
+
+func (in *stream) close() {
+	in.end(nil)
+	_ = in.body.Close()
+}
+
+// connect opens the stream and waits for its endpoint. It lives as long as the
+// connection, or until it is closed.
+func (s *legacy) connect() (*stream, error) {
+	ctx, end := context.WithCancelCause(s.ctx)
+	late := time.AfterFunc(s.pace.endpoint, func() {
+		end(fmt.Errorf("it named no endpoint within %s", s.pace.endpoint))
+	})
+	resp, err := s.http.do(ctx, http.MethodGet, s.http.target.String(), nil, "Accept", "text/event-stream")
+	if err != nil {
+		err = unreachable(err)
+		resp = &http.Response{Body: http.NoBody}
 	}
+	in := &stream{events: wire.NewEventReader(resp.Body, s.cfg.Limit), body: resp.Body, end: end}
+	switch {
+	case err != nil:
+	case isStream(resp):
+		err = s.begin(resp, in.events)
+	default:
+		err = noStream(resp)
+	}
+	if !late.Stop() {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		in.close()
+		return nil, err
+	}
+	return in, nil
+}
+
+// noStream says what came in the place of an event stream.
+func noStream(resp *http.Response) error {
+	if resp.StatusCode == http.StatusOK {
+		return &otherContent{kind: contentType(resp)}
+	}
+	return readRefusal(resp)
 }
 
 // begin waits for the endpoint event.
@@ -89,19 +107,19 @@ func (s *legacy) begin(resp *http.Response, r *wire.EventReader) error {
 			return fmt.Errorf("the endpoint it names is of another origin, %s://%s", to.Scheme, to.Host)
 		}
 		s.endpoint.Store(to)
-		s.open(s)
 		return nil
 	}
 }
 
-// exchange implements poster.exchange: the answer comes on the stream.
-func (s *legacy) exchange(c *call) {
-	err := s.post(traced(c), &c.frame)
-	if err == nil {
-		s.calls.settle(c.id())
-	}
-	s.settle(c, err)
+// serve passes on what comes on the stream. With it the connection ends.
+func (s *legacy) serve(in *stream) {
+	defer in.close()
+	s.fail(fmt.Errorf("its event stream ended: %s", sentence(s.events(in.events, func(string) {}))))
 }
+
+// exchange implements poster.exchange: the answer comes on the stream, and until then the
+// call is open.
+func (s *legacy) exchange(c *call) { s.settle(c, s.post(traced(c), &c.frame)) }
 
 // note implements poster.note.
 func (s *legacy) note(ctx context.Context, f *wire.Frame) error { return s.post(ctx, f) }

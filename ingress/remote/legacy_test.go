@@ -21,8 +21,9 @@ type older struct {
 	out      chan string // pieces of the stream; closing it ends the stream
 	posted   chan seen
 
-	mu     sync.Mutex
-	refuse int // status of the next POST
+	mu      sync.Mutex
+	refuse  int // status of the next POST
+	strange int // status of a POST elsewhere than to the endpoint; 0 takes it there as well
 }
 
 func newOlder(t *testing.T) *older {
@@ -33,6 +34,13 @@ func newOlder(t *testing.T) *older {
 }
 
 func (s *older) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	strange := s.strange
+	s.mu.Unlock()
+	if r.Method == http.MethodPost && strange != 0 && r.URL.Path != "/messages" {
+		http.Error(w, "what?", strange)
+		return
+	}
 	if r.Method == http.MethodPost {
 		body, _ := io.ReadAll(r.Body)
 		s.posted <- seen{method: r.URL.String(), header: r.Header.Clone(), body: string(body)}
@@ -133,9 +141,9 @@ func TestLegacyFailures(t *testing.T) {
 		{"no url", func(w http.ResponseWriter, _ *http.Request) { events(w, "event: endpoint\ndata: :\n\n") }, "the endpoint it names is no url", false},
 		{"no endpoint", func(w http.ResponseWriter, _ *http.Request) { events(w, event("{}")) }, "its event stream ended before it named an endpoint: the server closed the connection", false},
 		{"denied", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }, "the server answered HTTP 401 Unauthorized", true},
-		{"other transport", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(405) }, "the server answered HTTP 405 Method Not Allowed", false},
+		{"other transport", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(405) }, "the server answered HTTP 405 Method Not Allowed" + adviceAddress, false},
 		{"a page", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") },
-			"the server answered GET with something else than an event stream; is it a server of transport streamable-http?", false},
+			"the server answered with a web page (text/html), not with JSON or an event stream" + adviceAddress, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := httptest.NewServer(http.HandlerFunc(c.answer))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"time"
 
@@ -56,6 +57,9 @@ type listener struct {
 	last   string // event id, in that session
 	opened bool   // at least once, in that session
 	row    series
+
+	retry time.Duration // what the last stream asked to wait, if it asked
+	asked bool
 }
 
 func (s *streamable) keepListening() {
@@ -65,30 +69,85 @@ func (s *streamable) keepListening() {
 			l.in, l.last, l.opened = now, "", false
 		}
 		if l.in.id == "" {
-			return
+			if !s.pause(nil, l.in) {
+				return
+			}
+			continue
 		}
 		began := time.Now()
+		l.retry, l.asked = 0, false
 		err := s.stream(s.ctx, l)
 		if s.ctx.Err() != nil || errors.Is(err, errNoStream) {
 			return
 		}
 		if gone(err, l.in) {
-			// Of a stream that has been open, the session is gone. The path of one that has
-			// not may be one the server does not know for GET.
+			// Of a stream that has been open, the session is gone. Of one that has not, it may
+			// be, or the path is one the server does not know for GET: the next session tells.
 			if !l.opened {
-				return
+				if !s.pause(nil, l.in) {
+					return
+				}
+				continue
 			}
-			if _, err := s.renew(l.in); err != nil {
-				s.giveUpSession(err)
-				return
+			_, lost := s.renew(l.in)
+			if lost == nil {
+				continue
 			}
-			continue
+			s.giveUpSession(lost)
+			err = lost
 		}
-		s.problem(aboutStream, "its event stream ended, and is opened again: "+streamTrouble(err))
-		if !s.sleep(s.ctx, s.pace.reopen(l.row.failed(time.Since(began))), s.wake) {
+		if !s.pause(time.After(s.reopening(l, err, time.Since(began))), l.in) {
 			return
 		}
 	}
+}
+
+// reopening is the wait before a stream that ended with err is opened again. One that
+// ends in order and has said for how long is the server's way, and no trouble.
+func (s *streamable) reopening(l *listener, err error, lived time.Duration) time.Duration {
+	n := l.row.failed(lived)
+	if refusedPosition(err) {
+		l.last = ""
+	}
+	if !l.asked || !errors.Is(err, io.EOF) {
+		s.trouble(err)
+	}
+	if l.asked {
+		return max(l.retry, minRetry)
+	}
+	return s.pace.reopen(n)
+}
+
+// refusedPosition reports that the server does not take the request as it is, which may
+// be for the event it is to go on behind.
+func refusedPosition(err error) bool {
+	var status *statusError
+	if !errors.As(err, &status) || status.denied() {
+		return false
+	}
+	later := status.code == http.StatusRequestTimeout || status.code == http.StatusTooManyRequests
+	return 400 <= status.code && status.code < 500 && !later
+}
+
+func (s *streamable) trouble(err error) {
+	if s.ctx.Err() == nil {
+		s.problem(aboutStream, "its event stream ended, and is opened again: "+streamTrouble(err))
+	}
+}
+
+// pause waits for after, at most until there is another session than in; false when the
+// connection has ended.
+func (s *streamable) pause(after <-chan time.Time, in session) bool {
+	for s.current().number == in.number {
+		select {
+		case <-after:
+			return s.ctx.Err() == nil
+		case <-s.wake:
+		case <-s.ctx.Done():
+			return false
+		}
+	}
+	return true
 }
 
 func streamTrouble(err error) string {
@@ -119,5 +178,8 @@ func (s *streamable) stream(ctx context.Context, l *listener) error {
 	}
 	l.opened = true
 	s.solved(aboutStream, "its event stream is open again")
-	return s.events(wire.NewEventReader(resp.Body, s.cfg.Limit), func(id string) { l.last = id })
+	events := wire.NewEventReader(resp.Body, s.cfg.Limit)
+	err = s.events(events, func(id string) { l.last = resumable(id) })
+	l.retry, l.asked = retryOf(events)
+	return err
 }

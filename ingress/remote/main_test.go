@@ -89,7 +89,7 @@ const (
 func newBroker(t *testing.T) *broker {
 	t.Helper()
 	b := &broker{t: t, log: &output{}, owner: make(mailbox, 64), slot: make(mailbox, 4096)}
-	b.pace = pace{reopen: func(int) time.Duration { return time.Millisecond }, cancel: 20 * time.Millisecond, ping: time.Minute, endpoint: patience}
+	b.pace = pace{reopen: func(int) time.Duration { return time.Millisecond }, cancel: 20 * time.Millisecond, ping: time.Minute, endpoint: patience, drain: patience}
 	b.sys = rt.NewSystem(slog.New(slog.NewTextHandler(b.log, nil)), nil)
 	b.dialer = New(b.sys, Options{UserAgent: "broker/1", pace: &b.pace})
 	t.Cleanup(func() {

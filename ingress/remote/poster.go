@@ -29,6 +29,7 @@ type poster struct {
 	http   *client
 	outbox *rt.Outbox
 	calls  calls
+	leave  leave
 	// exchange brings one request to the server and sees that it is answered.
 	exchange func(c *call)
 	// note brings anything else to the server.
@@ -38,6 +39,7 @@ type poster struct {
 func newPoster(l *link, c *client) *poster {
 	p := &poster{link: l, http: c}
 	p.outbox = l.newOutbox(p.write)
+	c.connected = p.stay
 	return p
 }
 
@@ -111,15 +113,31 @@ func traced(c *call) context.Context {
 func (p *poster) refuse(c *call, err *wire.Error) {
 	if p.calls.settle(c.id()) {
 		p.answer(c.id(), err)
+		p.paid()
 	}
 }
 
 // incoming passes on a message of the server.
 func (p *poster) incoming(f *wire.Frame) {
-	if f.IsResponse() {
-		p.calls.settle(f.Raw(f.ID))
-	}
+	settled := f.IsResponse() && p.calls.settle(f.Raw(f.ID))
 	p.deliver(f)
+	if settled {
+		p.paid()
+	}
+}
+
+// oversized is link.oversized for a message that may answer an open call.
+func (p *poster) oversized(head, tail []byte) {
+	settled := p.calls.settle(wire.CutResponseID(head, tail))
+	p.link.oversized(head, tail)
+	if settled {
+		p.paid()
+	}
+}
+
+func (p *poster) paid() {
+	p.calls.paid()
+	p.leaveIfIdle()
 }
 
 var errWithdrawn = errors.New("the request was cancelled, and the server did not answer it")
@@ -138,7 +156,10 @@ func (p *poster) cancelled(f *wire.Frame) {
 	}
 	p.hand(f)
 	if c != nil {
-		p.calls.expire(c, p.pace.cancel, errWithdrawn)
+		p.calls.expire(c, p.pace.cancel, func() {
+			c.stop(errWithdrawn)
+			p.spawn(func() { p.refuse(c, wire.RemoteLost(p.cfg.Name, errWithdrawn.Error())) })
+		})
 	}
 }
 

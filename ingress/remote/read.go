@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"time"
 
@@ -29,36 +28,51 @@ func (s *streamable) read(ctx context.Context, resp *http.Response, id []byte, i
 	if resp.StatusCode >= 300 {
 		return readRefusal(resp)
 	}
-	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if kind != "text/event-stream" {
+	if contentType(resp) != "text/event-stream" {
 		return s.readJSON(resp, id, answer)
 	}
-	last, err := s.readEvents(ctx, resp.Body, id, answer)
-	for n, tried := 0, ""; err != nil && s.resumable(ctx, err) && last != "" && in.id != ""; n++ {
-		if last == tried {
-			return err
-		}
-		if n > 0 && !s.sleep(ctx, s.pace.reopen(n), nil) {
-			return err
-		}
-		tried = last
-		next, failed := s.resume(ctx, in, last)
-		if failed != nil {
+	at, err := s.readEvents(ctx, resp.Body, id, answer, position{})
+	for n, tried := 0, ""; err != nil && s.wanted(ctx, id, err) && at.last != "" && in.id != ""; n++ {
+		if at.last == tried && !at.asked {
 			return err
 		}
 		discard(resp)
-		resp = next
-		var further string
-		if further, err = s.readEvents(ctx, resp.Body, id, answer); further != "" {
-			last = further
+		if !s.sleep(ctx, s.resuming(n, at, tried)) {
+			return err
 		}
+		if !s.wanted(ctx, id, err) {
+			return err
+		}
+		tried = at.last
+		next, failed := s.resume(ctx, in, at.last)
+		if failed != nil {
+			return err
+		}
+		resp = next
+		at, err = s.readEvents(ctx, resp.Body, id, answer, at)
 	}
 	return err
 }
 
-// resumable tells a stream that broke from one that must not be asked for again.
-func (s *streamable) resumable(ctx context.Context, err error) bool {
-	return ctx.Err() == nil && !errors.Is(err, errTooLarge)
+// resuming is the wait before a stream is asked for what follows at, for the
+// n-th time from 0. A server that names the wait has the answer polled for.
+func (s *streamable) resuming(n int, at position, tried string) time.Duration {
+	switch {
+	case at.asked && at.last == tried:
+		return max(at.retry, minRetry)
+	case at.asked:
+		return at.retry
+	case n == 0:
+		return 0
+	}
+	return s.pace.reopen(n)
+}
+
+// wanted reports that the answer that err kept from coming is to be asked for again. A
+// request that is no call of the slot has a deadline.
+func (s *streamable) wanted(ctx context.Context, id []byte, err error) bool {
+	_, bounded := ctx.Deadline()
+	return ctx.Err() == nil && !errors.Is(err, errTooLarge) && (bounded || s.calls.has(id))
 }
 
 // resume asks for what followed the event last.
@@ -75,8 +89,7 @@ func (s *streamable) resume(ctx context.Context, in session, last string) (*http
 }
 
 func isStream(resp *http.Response) bool {
-	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	return resp.StatusCode == http.StatusOK && kind == "text/event-stream"
+	return resp.StatusCode == http.StatusOK && contentType(resp) == "text/event-stream"
 }
 
 // readJSON takes a body that is one message, or an array of them.
@@ -91,7 +104,10 @@ func (s *streamable) readJSON(resp *http.Response, id []byte, answer func(*wire.
 		return fmt.Errorf("the server answered HTTP %s with an empty body", resp.Status)
 	}
 	f, err := wire.Scan(body)
-	if err != nil {
+	switch kind := contentType(resp); {
+	case err != nil && kind != "" && kind != "application/json":
+		return &otherContent{kind, short(string(wire.Preview(body)))}
+	case err != nil:
 		return fmt.Errorf("the body is %w: %s", err, short(string(wire.Preview(body))))
 	}
 	if f.Shape != wire.Array {
@@ -135,21 +151,26 @@ func named(id, raw []byte) []byte {
 }
 
 // readEvents passes on the messages of an event stream as they come, until the response
-// to id. last is the id of the last event that had one.
-func (s *streamable) readEvents(ctx context.Context, body io.ReadCloser, id []byte, answer func(*wire.Frame)) (last string, err error) {
+// to id, and return how far they have come from at.
+func (s *streamable) readEvents(ctx context.Context, body io.ReadCloser, id []byte, answer func(*wire.Frame), at position) (position, error) {
 	events := wire.NewEventReader(body, s.cfg.Limit)
 	for {
 		ev, err := events.Next()
-		if err != nil {
-			return last, streamError(err)
+		if retry, ok := retryOf(events); ok {
+			at.retry, at.asked = retry, true
 		}
-		last = ev.ID
+		if err != nil {
+			return at, streamError(err)
+		}
+		if ev.ID != "" {
+			at.last = resumable(ev.ID)
+		}
 		if f, ok := s.message(ev); ok && s.sort(f, id, answer) == nil {
 			s.linger(events, body)
-			return last, nil
+			return at, nil
 		}
 		if ctx.Err() != nil {
-			return last, ctx.Err()
+			return at, ctx.Err()
 		}
 	}
 }
@@ -214,13 +235,12 @@ func (s *streamable) linger(events *wire.EventReader, body io.Closer) {
 	}
 }
 
-// sleep waits for d, at most until wake; false when ctx has ended.
-func (p *poster) sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
+// sleep waits for d; false when ctx has ended.
+func (p *poster) sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-wake:
 	case <-ctx.Done():
 	}
 	return ctx.Err() == nil

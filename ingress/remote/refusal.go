@@ -8,7 +8,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"mcpbroker/actors/wire"
@@ -55,20 +54,11 @@ func readRefusal(resp *http.Response) *statusError {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusalBytes))
 	e := &statusError{code: resp.StatusCode, status: strings.TrimSpace(resp.Status), body: body}
 	if 300 <= e.code && e.code < 400 {
-		e.said = "only 307 and 308 to the same origin are followed" + elsewhere(resp)
+		e.said = redirected(resp)
 		return e
 	}
 	e.said = excerpt(resp.Header.Get("Content-Type"), body)
 	return e
-}
-
-// elsewhere names the other origin of a redirect.
-func elsewhere(resp *http.Response) string {
-	to, err := resp.Location()
-	if err != nil || sameOrigin(to, resp.Request.URL) {
-		return "; correct the url"
-	}
-	return ", not to " + (&url.URL{Scheme: to.Scheme, Host: to.Host}).String()
 }
 
 // excerpt is the human part of an error's body: the message of a JSON-RPC or OAuth
@@ -87,7 +77,7 @@ func excerpt(contentType string, body []byte) string {
 		}
 		return short(string(body))
 	}
-	if kind == "text/html" {
+	if kind == webPage {
 		return ""
 	}
 	return short(string(body))
@@ -110,7 +100,8 @@ func (e *statusError) own(id []byte) (wire.Frame, bool) {
 }
 
 // settle sees that a call is answered, whatever its exchange has come to. A server that
-// cannot be reached ends the connection: the owner makes another.
+// cannot be reached ends the connection, behind the calls under way: the owner makes
+// another.
 func (p *poster) settle(c *call, err error) {
 	if err == nil || p.ctx.Err() != nil {
 		return
@@ -122,10 +113,11 @@ func (p *poster) settle(c *call, err error) {
 			return
 		}
 	}
-	p.refuse(c, p.fault(c, err))
-	if errors.As(err, new(unsent)) {
-		p.unreachable(err)
+	stopped := c.ctx.Err() != nil // says nothing about the server
+	if errors.As(err, new(unsent)) && !stopped {
+		defer p.depart(unreachable(err))
 	}
+	p.refuse(c, p.fault(c, err))
 }
 
 // fault words for its caller what an exchange has come to.
@@ -151,10 +143,28 @@ func (p *poster) fault(c *call, err error) *wire.Error {
 }
 
 // unreachable ends the connection to a server nothing can be sent to.
-func (p *poster) unreachable(err error) {
+func (p *poster) unreachable(err error) { p.giveOver(unreachable(err)) }
+
+// unreachable words why a request could not be sent.
+func unreachable(err error) error {
 	if errors.Is(err, errCredentials) {
+		return err
+	}
+	return fmt.Errorf("it cannot be reached: %s%s", sentence(err), advice(err))
+}
+
+// denied reports that the server, or the one that issues tokens for it, refuses the
+// broker's credentials.
+func denied(err error) bool {
+	var status *statusError
+	return errors.As(err, &status) && status.denied() || errors.Is(err, errCredentials)
+}
+
+// giveOver ends the connection for a cause, which tells whether waiting helps.
+func (p *poster) giveOver(err error) {
+	if denied(err) {
 		p.deny(err)
 		return
 	}
-	p.fail(fmt.Errorf("it cannot be reached: %s", sentence(err)))
+	p.fail(err)
 }

@@ -2,7 +2,6 @@ package remote
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -27,29 +26,31 @@ func (s *streamable) current() session {
 	return s.session
 }
 
-// shake posts an initialize and returns its answer; a good one opens a session.
-func (s *streamable) shake(ctx context.Context, f *wire.Frame) (*wire.Frame, error) {
+// shake posts an initialize and returns its answer, with the session a good one opens.
+func (s *streamable) shake(ctx context.Context, f *wire.Frame) (*wire.Frame, session, error) {
 	resp, err := s.post(ctx, f.Bytes, session{})
 	if err != nil {
-		return nil, err
+		return nil, session{}, err
 	}
 	id := resp.Header.Get(sessionHeader)
 	var answer *wire.Frame
 	if err := s.read(ctx, resp, f.Raw(f.ID), session{id: id}, func(f *wire.Frame) { answer = f }); err != nil {
-		return nil, err
+		return nil, session{}, err
 	}
-	if answer.Result.Present() {
-		s.adopt(f, id, answer)
-	}
-	return answer, nil
+	version, _ := wire.Unquote(wire.Member(answer.Raw(answer.Result), "protocolVersion"))
+	return answer, session{id: sendable(id), version: sendable(version)}, nil
 }
 
-func (s *streamable) adopt(initialize *wire.Frame, id string, answer *wire.Frame) {
-	version, _ := wire.Unquote(wire.Member(answer.Raw(answer.Result), "protocolVersion"))
+// adopt makes a session the one that messages are sent in from now on.
+func (s *streamable) adopt(initialize *wire.Frame, opened session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.initialize = initialize
-	s.session = session{id: sendable(id), version: sendable(version), number: s.session.number + 1}
+	opened.number = s.session.number + 1
+	s.initialize, s.session = initialize, opened
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
 }
 
 // sendable returns text if it can stand in a header as it is, else nothing.
@@ -66,10 +67,7 @@ func sendable(text string) string {
 const renewTimeout = 30 * time.Second
 
 // sessionLost: the server has forgotten the session, and no other could be opened.
-type sessionLost struct {
-	cause  error
-	denied bool
-}
+type sessionLost struct{ cause error }
 
 func (l *sessionLost) Error() string {
 	return "its session was gone, and another one could not be opened: " + sentence(l.cause)
@@ -77,61 +75,63 @@ func (l *sessionLost) Error() string {
 
 func (l *sessionLost) Unwrap() error { return l.cause }
 
+// failure is an attempt to open another session than the numbered one.
+type failure struct {
+	number int
+	at     time.Time
+	err    error
+}
+
 // renew opens another session after old, with the last initialize. Of all who ask for
-// it one does it. The error is a *sessionLost; who gets it gives the connection up.
+// it at a time one does it. The error is a *sessionLost; who gets it gives the
+// connection up.
 func (s *streamable) renew(old session) (session, error) {
+	asked := time.Now()
 	select {
 	case s.renewing <- struct{}{}:
 		defer func() { <-s.renewing }()
 	case <-s.ctx.Done():
-		return session{}, &sessionLost{cause: s.ctx.Err()}
+		return session{}, &sessionLost{s.ctx.Err()}
 	}
 	if now := s.current(); now.number != old.number {
 		return now, nil
 	}
+	if last := s.failed; last.number == old.number && last.at.After(asked) {
+		return session{}, last.err
+	}
 	if err := s.reopen(); err != nil {
-		var status *statusError
-		denied := errors.As(err, &status) && status.denied() || errors.Is(err, errCredentials)
-		return session{}, &sessionLost{err, denied}
+		s.failed = failure{old.number, time.Now(), &sessionLost{err}}
+		return session{}, s.failed.err
 	}
 	return s.current(), nil
 }
 
-// giveUpSession ends the connection after renew has failed.
-func (s *streamable) giveUpSession(err error) {
-	var lost *sessionLost
-	if errors.As(err, &lost) && lost.denied {
-		s.deny(lost)
-		return
-	}
-	s.fail(err)
-}
+// giveUpSession ends the connection after renew has failed, behind the calls under way.
+func (s *streamable) giveUpSession(err error) { s.depart(err) }
 
+// reopen opens a session. Nothing else is sent in it before the server has been told that
+// it is in use.
 func (s *streamable) reopen() error {
 	ctx, cancel := context.WithTimeout(s.ctx, renewTimeout)
 	defer cancel()
 	s.mu.Lock()
 	initialize, initialized := s.initialize, s.initialized
 	s.mu.Unlock()
-	answer, err := s.shake(ctx, initialize)
+	answer, opened, err := s.shake(ctx, initialize)
 	if err != nil {
 		return err
 	}
 	if !answer.Result.Present() {
 		return fmt.Errorf("the server refused initialize: %s", wire.Excerpt(answer.Raw(answer.Error)))
 	}
-	now := s.current()
 	if initialized != nil {
-		if err := s.tell(ctx, initialized, now); err != nil {
+		if err := s.tell(ctx, initialized, opened); err != nil {
 			return err
 		}
 	}
+	s.adopt(initialize, opened)
 	s.log(slog.LevelInfo, "it did not know the session any more; a new one was opened")
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-	s.spawn(func() { s.restore(now) })
+	s.spawn(func() { s.restore(opened) })
 	return nil
 }
 

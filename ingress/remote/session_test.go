@@ -184,3 +184,36 @@ func TestSecondInitialize(t *testing.T) {
 	b.send(initialize, request(3, "a"))
 	b.expect(refusal(1, wire.RemoteRefused("far", "503 Service Unavailable", "full")), response(3, "a"))
 }
+
+// In a session that is opened again nothing is sent before the server has taken
+// notifications/initialized.
+func TestRenewedOrder(t *testing.T) {
+	s := newServer(t)
+	b := connect(t, Config{URL: s.URL})
+	s.settled(b)
+	s.forget()
+	telling, arrived := make(chan struct{}), make(chan string, 4)
+	s.set(func() {
+		s.before = func(_ http.ResponseWriter, r *http.Request, body []byte) bool {
+			switch string(body) {
+			case initialized:
+				close(telling)
+				select {
+				case in := <-arrived:
+					equal(t, "session of a call that is sent meanwhile", in, "session-1")
+				case <-r.Context().Done():
+				}
+			case request(3, "a"):
+				arrived <- r.Header.Get(sessionHeader)
+			}
+			return false
+		}
+	})
+	b.send(request(2, "a"))
+	receive(t, telling, "notifications/initialized")
+	b.send(request(3, "a"))
+	got := map[string]bool{b.next(): true, b.next(): true}
+	if !got[response(2, "a")] || !got[response(3, "a")] {
+		t.Errorf("answers %v", got)
+	}
+}

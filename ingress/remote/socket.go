@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mcpbroker/actors/mcp"
+	"mcpbroker/actors/msg"
 	"mcpbroker/actors/rt"
 	"mcpbroker/actors/wire"
 	"mcpbroker/ingress/wsconn"
@@ -27,7 +28,23 @@ type socket struct {
 func newSocket(l *link, c *client) *socket {
 	s := &socket{link: l, http: c}
 	s.outbox = l.newOutbox(s.write)
+	l.owner = reporter{l.owner, s.outbox}
 	return s
+}
+
+// reporter adds to the last word of a socket, which comes behind its writer's end, the
+// messages that were never handed to the WebSocket library.
+type reporter struct {
+	msg.Ref
+	outbox *rt.Outbox
+}
+
+// Send implements msg.Ref.
+func (r reporter) Send(message any) {
+	if m, ok := message.(*msg.UpstreamEnded); ok {
+		m.Unsent = r.outbox.Unsent()
+	}
+	r.Ref.Send(message)
 }
 
 // Send implements msg.Conduit.
@@ -36,8 +53,10 @@ func (s *socket) Send(frame []byte, class mcp.Class) bool {
 }
 
 func (s *socket) write(batch []rt.Item) error {
+	handed := 0
 	err := s.conn.WriteBatch(func(write func([]byte) error) error {
 		for _, item := range batch {
+			handed++
 			if err := write(item.Frame); err != nil {
 				return err
 			}
@@ -46,8 +65,9 @@ func (s *socket) write(batch []rt.Item) error {
 	})
 	if err != nil {
 		s.fail(fmt.Errorf("its socket broke: %s", sentence(err)))
+		return &rt.WriteError{Begun: handed, Err: err}
 	}
-	return err
+	return nil
 }
 
 func (s *socket) run() {
@@ -106,9 +126,9 @@ func (s *socket) refused(err error) {
 			s.deny(refusal)
 			return
 		}
-		s.fail(refusal)
+		s.fail(advised(refusal))
 	default:
-		s.fail(fmt.Errorf("it cannot be reached: %s", sentence(withoutURL(err))))
+		s.fail(unreachable(withoutURL(err)))
 	}
 }
 

@@ -3,6 +3,7 @@
 package remote
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -149,13 +150,39 @@ func TestSocketBreaks(t *testing.T) {
 	contains(t, "end", fmt.Sprint(b.ended().Err), "its socket was closed: ")
 }
 
+// Spec 06: what was never handed to the WebSocket library goes with the end, once. What
+// it was given may have been written.
+func TestSocketUnsent(t *testing.T) {
+	s := newFar(t, false)
+	b := connect(t, Config{URL: s.url})
+	c := s.conn(t)
+	b.send(`"` + strings.Repeat("x", 64<<20) + `"`) // more than the system takes
+	if _, _, err := c.Reader(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.send("1", "2", "3")
+	_ = c.CloseNow()
+	equal(t, "unsent", string(bytes.Join(b.ended().Unsent, []byte(" "))), "1 2 3")
+
+	b = connect(t, Config{URL: s.url})
+	c = s.conn(t)
+	b.send("1")
+	hear(t, c, "1")
+	_ = c.CloseNow()
+	equal(t, "unsent when all is written", string(bytes.Join(b.ended().Unsent, []byte(" "))), "")
+}
+
 // A handshake that is refused says how, and whether the credentials are to blame.
 func TestSocketRefused(t *testing.T) {
 	for status, denied := range map[int]bool{401: true, 403: true, 404: false, 200: false} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", status) }))
 		b := newBroker(t)
 		b.start(Config{URL: "ws" + strings.TrimPrefix(s.URL, "http")})
-		b.expectEnd(fmt.Sprintf("the server answered HTTP %d %s: no", status, http.StatusText(status)), denied)
+		want := fmt.Sprintf("the server answered HTTP %d %s: no", status, http.StatusText(status))
+		if !denied {
+			want += "; correct url, its path included, or transport"
+		}
+		b.expectEnd(want, denied)
 		s.Close()
 		b.start(Config{URL: "ws" + strings.TrimPrefix(s.URL, "http")})
 		contains(t, "end", fmt.Sprint(b.ended().Err), "it cannot be reached: ")

@@ -22,9 +22,11 @@ const (
 // exchange tells whether there is a server.
 type streamable struct {
 	*poster
-	url string
+	url   string
+	older *fallback // nil where the configuration names the transport
 
 	renewing chan struct{} // who has its one place may open a session
+	failed   failure       // the last one; belongs to who has that place
 
 	mu          sync.Mutex
 	session     session
@@ -32,7 +34,7 @@ type streamable struct {
 	initialized *wire.Frame // likewise; nil until the slot has sent it
 	listening   bool
 	setup       setup
-	wake        chan struct{} // the event stream need not wait for its next try
+	wake        chan struct{} // there is another session
 }
 
 func newStreamable(l *link, c *client) *streamable {
@@ -42,6 +44,9 @@ func newStreamable(l *link, c *client) *streamable {
 	}
 	s.poster.exchange = s.exchange
 	s.poster.note = s.note
+	if l.cfg.guessed {
+		s.older = newFallback(s)
+	}
 	return s
 }
 
@@ -124,23 +129,30 @@ func (s *streamable) once(c *call, in session) error {
 // that fails ends the connection: there is nothing to be had of the server.
 func (s *streamable) greeted(c *call) {
 	before := s.current()
-	answer, err := s.shake(traced(c), &c.frame)
+	answer, opened, err := s.shake(traced(c), &c.frame)
 	var status *statusError
 	switch {
 	case err == nil:
+		if answer.Result.Present() {
+			s.adopt(&c.frame, opened)
+		}
 		s.incoming(answer)
 		if s.calls.idle() {
 			s.forget(s.ctx, before, goodbyeTimeout)
 		}
 	case s.ctx.Err() != nil:
-	case errors.As(err, &status) && status.denied():
-		s.deny(err)
 	case before.number > 0:
 		s.settle(c, err)
+	case errors.As(err, &status) && status.denied():
+		s.deny(err)
 	default:
 		if errors.As(err, &status) {
 			if f, ok := status.own(c.id()); ok {
 				s.incoming(&f)
+				return
+			}
+			if s.older.fits(status) {
+				s.older.try(c, status)
 				return
 			}
 		}
@@ -154,7 +166,7 @@ func (s *streamable) settleFirst(err error) {
 		s.unreachable(err)
 		return
 	}
-	s.fail(fmt.Errorf("it did not take initialize: %s", sentence(err)))
+	s.fail(fmt.Errorf("it did not take initialize: %s%s", sentence(err), advice(err)))
 }
 
 // note implements poster.note. A message the server refused with the session is sent
@@ -178,7 +190,7 @@ func (s *streamable) note(ctx context.Context, f *wire.Frame) error {
 		}
 	}
 	if errors.As(err, new(unsent)) && ctx.Err() == nil {
-		s.unreachable(err)
+		s.depart(unreachable(err))
 	}
 	return err
 }

@@ -110,7 +110,7 @@ func TestFirstHandshake(t *testing.T) {
 	}{
 		{401, "the server answered HTTP 401 Unauthorized: no", true},
 		{403, "the server answered HTTP 403 Forbidden: no", true},
-		{404, "it did not take initialize: the server answered HTTP 404 Not Found: no", false},
+		{404, "it did not take initialize: the server answered HTTP 404 Not Found: no; nor does it speak the older HTTP+SSE transport: the server answered HTTP 404 Not Found: no; correct url, its path included, or transport", false},
 		{503, "it did not take initialize: the server answered HTTP 503 Service Unavailable: no", false},
 	} {
 		s := newServer(t)

@@ -47,7 +47,17 @@ func (t *tokens) get(ctx context.Context) (string, error) {
 	if token := t.present(); token != "" {
 		return token, nil
 	}
+	ctx, cancel := untraced(ctx)
+	defer cancel()
 	return t.fetch(ctx)
+}
+
+// untraced is a context that ends with ctx and has none of its values: a trace of the
+// request that needs the token must not take the token's own exchange for it.
+func untraced(ctx context.Context) (context.Context, context.CancelFunc) {
+	bare, cancel := context.WithCancelCause(context.Background())
+	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	return bare, func() { stop(); cancel(nil) }
 }
 
 func (t *tokens) present() string {

@@ -57,6 +57,7 @@ type link struct {
 
 	sweep     uint64
 	waitSince time.Time // a ping is unanswered since then; zero is none
+	silent    bool      // it was cut for that
 
 	since  time.Time // of the first slot it held; zero is none yet
 	tooBig int       // the limit that a message of the peer passed
@@ -117,6 +118,7 @@ func (l *link) heartbeat(now time.Time, m *msg.HeartbeatDue, slots string) {
 	if !l.waitSince.IsZero() {
 		l.log(slog.LevelWarn, `[broker] provider socket for %s did not answer a WebSocket ping within %dms (providerHeartbeatIntervalMs); it was terminated`,
 			slots, l.cfg.Heartbeat.Milliseconds())
+		l.silent = true
 		l.terminate()
 		return
 	}
@@ -150,7 +152,7 @@ func (l *link) lasted(now time.Time) time.Duration {
 
 // gone tells a slot that this socket has ended.
 func (l *link) gone(slot string, gen uint64) *msg.ProviderGone {
-	m := &msg.ProviderGone{Gen: gen}
+	m := &msg.ProviderGone{Gen: gen, Silent: l.silent}
 	if l.tooBig > 0 {
 		m.Why = wire.DisconnectedTooBig(slot, l.tooBig)
 	}

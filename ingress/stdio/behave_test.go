@@ -71,9 +71,14 @@ func behave(behaviour string, args []string) {
 		must(err)
 		fmt.Println(string(place))
 		echo()
+	case "speaker":
+		fmt.Fprintln(os.Stderr, "I am here")
+		echo()
 	case "deaf":
 		fmt.Println(`{"jsonrpc":"2.0","method":"notifications/deaf"}`)
 		rest()
+	case "sulks":
+		sulks(args[0])
 	case "mute":
 		must(os.Stdout.Close())
 		rest()
@@ -121,6 +126,51 @@ func echo() {
 			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", request.ID, bytes.TrimRight(line, "\n"))
 		}
 	}
+}
+
+// sulks is an echo that writes down what it hears. The first one in a directory stops
+// answering behind the call of "one", hears one line more, and says when another one
+// has begun to come.
+func sulks(dir string) {
+	first, err := os.OpenFile(dir+"/first", os.O_CREATE|os.O_EXCL, 0o600)
+	isFirst := err == nil
+	_ = first.Close() // of nil too
+	heard, err := os.OpenFile(dir+"/heard", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	must(err)
+	in := bufio.NewReader(os.Stdin)
+	for {
+		line, err := in.ReadBytes('\n')
+		if err == io.EOF {
+			return
+		}
+		must(err)
+		_, err = heard.Write(line)
+		must(err)
+		var request struct {
+			ID     json.RawMessage `json:"id"`
+			Params struct {
+				Name string `json:"name"`
+			} `json:"params"`
+		}
+		must(json.Unmarshal(line, &request))
+		if request.ID != nil {
+			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", request.ID, bytes.TrimRight(line, "\n"))
+		}
+		if isFirst && request.Params.Name == "one" {
+			sulk(in, heard)
+		}
+	}
+}
+
+func sulk(in *bufio.Reader, heard io.Writer) {
+	line, err := in.ReadBytes('\n')
+	must(err)
+	_, err = heard.Write(line)
+	must(err)
+	_, err = in.ReadByte()
+	must(err)
+	fmt.Println(`{"jsonrpc":"2.0","method":"notifications/begun"}`)
+	rest()
 }
 
 // sizes answers each request {"id":...,"params":{"size":n}} with a line of n bytes,

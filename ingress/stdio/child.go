@@ -1,6 +1,8 @@
 package stdio
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -9,6 +11,7 @@ import (
 	"mcpbroker/actors/mcp"
 	"mcpbroker/actors/msg"
 	"mcpbroker/actors/rt"
+	"mcpbroker/actors/wire"
 )
 
 // framesInFlight bounds what a child has said and its slot not yet handled.
@@ -42,10 +45,13 @@ type child struct {
 	in      *os.File // the child's stdin
 	outbox  *rt.Outbox
 	batch   []byte // of the writer
+	taken   int    // bytes of the present batch that its stdin has taken; of the writer
 	credits rt.Credits
+	mask    *mask
 	speech  *speech
-	banner  string // the last line on stdout, as long as none was a message; of the reader
+	banner  string // the first line on stdout, as long as none was a message; of the reader
 	spoke   bool   // a message came; of the reader
+	exit    string // how its process ended; of run
 }
 
 var _ msg.Driver = (*child)(nil)
@@ -55,9 +61,9 @@ func newChild(all *Children, cfg Config, owner msg.Ref, gen uint64) *child {
 		all: all, cfg: cfg, owner: owner, gen: gen,
 		quit: make(chan struct{}), killed: make(chan struct{}), fault: make(chan ended, 1),
 		mute: make(chan struct{}), attached: make(chan struct{}),
-		credits: rt.NewCredits(framesInFlight),
-		speech:  &speech{name: cfg.Name, log: all.sys.Log(), owner: owner, gen: gen, mask: masking(cfg.Secrets)},
+		credits: rt.NewCredits(framesInFlight), mask: newMask(cfg.Secrets),
 	}
+	c.speech = &speech{name: cfg.Name, log: all.sys.Log(), owner: owner, gen: gen, mask: c.mask}
 	c.outbox = c.newOutbox()
 	return c
 }
@@ -111,13 +117,13 @@ func (c *child) live() {
 	begun := time.Now()
 	how, err := c.run()
 	c.speech.end()
-	c.outbox.Close()
-	ended := &msg.UpstreamEnded{Gen: c.gen, Tail: c.speech.lines()}
-	if !c.stopped() {
-		ended.Err = err
-		c.all.tell(c.cfg.Name, how, time.Since(begun))
+	last := &msg.UpstreamEnded{Gen: c.gen, Exit: c.exit, Tail: c.speech.lines(), Unsent: c.unsent()}
+	var stuck *unendingError
+	if !c.stopped() || errors.As(err, &stuck) {
+		last.Err = c.mask.maskedError(err)
+		c.all.tell(c.cfg.Name, c.mask.text(how), time.Since(begun))
 	}
-	c.owner.Send(ended)
+	c.owner.Send(last)
 }
 
 // turn waits until the child may start; false when it was stopped before.
@@ -153,14 +159,17 @@ func (c *child) run() (how string, err error) {
 		readers.Wait()
 		close(gone)
 	}()
-	c.owner.Send(&msg.UpstreamOpened{Gen: c.gen, Driver: c, PID: p.cmd.Process.Pid})
+	c.owner.Send(&msg.UpstreamOpened{Gen: c.gen, Driver: c, PID: p.cmd.Process.Pid, Mask: c.mask.text})
 
 	fault := c.serve(p, gone)
 	c.group.kill()
-	<-p.exited
+	if !within(c.all.bounds.killed, p.exited) {
+		return c.abandon(p)
+	}
 	// What it said last may still be in the pipes. A process that left the group
 	// can hold them open for ever.
-	if !within(c.all.bounds.drain, gone) {
+	left := !within(c.all.bounds.drain, gone)
+	if left {
 		c.silence()
 		_ = p.stdout.Close()
 		_ = p.stderr.Close()
@@ -170,12 +179,35 @@ func (c *child) run() (how string, err error) {
 	p.close()
 	c.group.release()
 
-	end := fault
-	if fault == "" || exitedByItself(p.cmd.ProcessState) {
-		end = exitWords(p.cmd.ProcessState)
+	end := exitWords(p.cmd.ProcessState)
+	c.exit = end.brief()
+	if fault != "" && !exitedByItself(p.cmd.ProcessState) {
+		end = fault
+	}
+	if left {
+		end += "; a process it left behind holds its pipes (a server has to stay in the foreground)"
 	}
 	return "process " + string(end), c.lastWords(end)
 }
+
+// abandon leaves a process alone that outlives KILL, as one does that hangs in the
+// kernel.
+func (c *child) abandon(p *process) (how string, err error) {
+	stuck := &unendingError{p.cmd.Process.Pid}
+	c.all.leaveBehind(stuck)
+	c.silence()
+	p.close()
+	go func() {
+		<-p.exited
+		c.group.release()
+	}()
+	return stuck.Error(), stuck
+}
+
+// unendingError is a process that outlives KILL.
+type unendingError struct{ pid int }
+
+func (e *unendingError) Error() string { return fmt.Sprintf("process %d cannot be ended", e.pid) }
 
 // serve waits until there is a reason to end the child, and sees to an orderly
 // end where that reason is Stop. It returns what is wrong with a child that did
@@ -197,6 +229,9 @@ func (c *child) serve(p *process, gone <-chan struct{}) (fault ended) {
 
 // leave ends the child in order, within its grace.
 func (c *child) leave(gone <-chan struct{}) {
+	if c.grace <= 0 {
+		return
+	}
 	deadline := time.NewTimer(c.grace)
 	defer deadline.Stop()
 	hint := time.NewTimer(min(c.grace/4, 500*time.Millisecond))
@@ -232,13 +267,11 @@ func within(d time.Duration, done <-chan struct{}) bool {
 
 // lastWords adds to how a child ended what it said before.
 func (c *child) lastWords(how ended) error {
-	const quoted = 3
-	said := c.speech.lines()
-	switch {
-	case len(said) > 0:
-		how += ended("; its stderr ends with: " + strings.Join(said[max(0, len(said)-quoted):], " | "))
-	case c.banner != "":
-		how += ended("; on stdout it said: " + c.banner)
+	if said := c.speech.lastWords(); len(said) > 0 {
+		how += ended("; its stderr ends with: " + strings.Join(said, " | "))
+	}
+	if c.banner != "" {
+		how += ended("; its standard output is not JSON-RPC: " + string(wire.AppendString(nil, c.banner)))
 	}
 	return how
 }
@@ -247,3 +280,8 @@ func (c *child) lastWords(how ended) error {
 type ended string
 
 func (e ended) Error() string { return "it " + string(e) }
+
+// brief is the same as a noun.
+func (e ended) brief() string {
+	return strings.TrimPrefix(strings.Replace(string(e), "exited with code", "exit code", 1), "was ")
+}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -168,7 +167,7 @@ func TestEarlyEnd(t *testing.T) {
 			`[broker] StdioUpstream "s": process exited with code 1`,
 		},
 		{self(t, "exit", "0", ""), "it exited with code 0", nil, `[broker] StdioUpstream "s": process exited with code 0`},
-		{self(t, "usage"), "it exited with code 2; on stdout it said: usage: server [flags]", nil, `[broker] StdioUpstream "s": process exited with code 2`},
+		{self(t, "usage"), `it exited with code 2; its standard output is not JSON-RPC: "usage: server [flags]"`, []string{"stdout: usage: server [flags]"}, `[broker] StdioUpstream "s": process exited with code 2`},
 		{self(t, "killed", "9"), "it was killed by SIGKILL", nil, `[broker] StdioUpstream "s": process was killed by SIGKILL`},
 		{self(t, "killed", "15"), "it was killed by SIGTERM", nil, `[broker] StdioUpstream "s": process was killed by SIGTERM`},
 	} {
@@ -295,8 +294,8 @@ func TestDeafChild(t *testing.T) {
 		bounds bounds
 		want   string
 	}{
-		{"overrun", bounds{outbox: 1 << 20, stalled: time.Hour, drain: patience}, "it was ended because it does not read its stdin: 1048576 bytes wait for it"},
-		{"stalled", bounds{outbox: 1 << 30, stalled: 50 * time.Millisecond, drain: patience}, "it was ended because it has not read its stdin for 50ms"},
+		{"overrun", bounds{outbox: 1 << 20, stalled: time.Hour, killed: patience, drain: patience}, "it was ended because it does not read its stdin: 1048576 bytes wait for it"},
+		{"stalled", bounds{outbox: 1 << 30, stalled: 50 * time.Millisecond, killed: patience, drain: patience}, "it was ended because it has not read its stdin for 50ms"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)
@@ -388,13 +387,25 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// The child is not the leader of its group, and its group is not ours: a key
-// pressed in the broker's terminal does not reach it.
-func TestGroup(t *testing.T) {
+// The child has a session of its own, so that it has no terminal: the keys of the
+// broker's do not reach it, and touching it stops nobody. The guard has another one.
+func TestSession(t *testing.T) {
 	r := newHouse(t).start(t, self(t, "echo"))
 	id, err := syscall.Getpgid(r.pid)
-	if err != nil || slices.Contains([]int{r.pid, syscall.Getpgrp()}, id) {
-		t.Errorf("group %d, child %d, own group %d (%v)", id, r.pid, syscall.Getpgrp(), err)
+	if err != nil || id != r.pid {
+		t.Errorf("group %d, child %d (%v)", id, r.pid, err)
+	}
+	for _, child := range childrenOf(t, os.Getpid()) {
+		var pid, parent, group, session, terminal int
+		var state string
+		name, rest, _ := strings.Cut(child, ") ")
+		if _, err := fmt.Sscan(name, &pid); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fmt.Sscan(rest, &state, &parent, &group, &session, &terminal); err != nil {
+			t.Fatal(err)
+		}
+		equal(t, child, []int{group, session, terminal}, []int{pid, pid, 0})
 	}
 	r.stop()
 }

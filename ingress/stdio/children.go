@@ -3,6 +3,7 @@ package stdio
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -19,27 +20,25 @@ type Config struct {
 	Args    []string      // passed as they are; no shell sees them
 	Env     []string      // the whole environment, as KEY=value
 	Dir     string        // working directory; empty is the broker's
-	Secrets []string      // taken out of what it writes to stderr
+	Secrets []string      // taken out of whatever is told of it; multi-line ones line by line
 	Limit   int           // bytes of one message; default 4 MiB
-	Grace   time.Duration // for the process group to end; default 5 s
+	Grace   time.Duration // for the process group to end; 0 is none: it is killed at once
 }
 
 func (c Config) withDefaults() Config {
 	c.Limit = cmp.Or(c.Limit, 4<<20)
-	c.Grace = cmp.Or(c.Grace, defaultGrace)
 	return c
 }
-
-const defaultGrace = 5 * time.Second
 
 // bounds of one child; tests narrow them.
 type bounds struct {
 	outbox  int           // bytes that wait for the child to read its stdin
 	stalled time.Duration // one write that makes no headway
+	killed  time.Duration // for a process to be gone after KILL
 	drain   time.Duration // for what is left in the pipes of a process that has ended
 }
 
-var defaultBounds = bounds{outbox: 16 << 20, stalled: time.Minute, drain: 2 * time.Second}
+var defaultBounds = bounds{outbox: 16 << 20, stalled: time.Minute, killed: 2 * time.Second, drain: 2 * time.Second}
 
 // maxStarts is how many processes are being started at once. A start costs memory
 // and processor time at the same moment for all of them; hundreds of sessions may
@@ -57,6 +56,7 @@ type Children struct {
 	living map[*child]struct{}
 	all    sync.WaitGroup
 	told   map[string]string // by name: how its last child ended, as logged
+	stuck  []error           // processes that outlive KILL
 
 	unguarded sync.Once
 }
@@ -102,7 +102,8 @@ func (c *Children) forget(ch *child) {
 }
 
 // Stop ends all children in parallel, each within its grace, and waits for them.
-// When ctx ends first those still alive are killed. Nothing starts afterwards.
+// When ctx ends first those still alive are killed. A process that outlives even that is
+// waited for some seconds, and is an error. Nothing starts afterwards.
 func (c *Children) Stop(ctx context.Context) error {
 	c.each(func(ch *child) { ch.Stop(ch.cfg.Grace) })
 	gone := make(chan struct{})
@@ -110,14 +111,27 @@ func (c *Children) Stop(ctx context.Context) error {
 		c.all.Wait()
 		close(gone)
 	}()
+	var late error
 	select {
 	case <-gone:
-		return nil
 	case <-ctx.Done():
+		late = fmt.Errorf("stop the child processes: %w; those still running were killed", ctx.Err())
+		c.each((*child).hurry)
+		// each bound is waited for once, the drain of both pipes and of the writer
+		if most := c.bounds.killed + 2*c.bounds.drain + time.Second; !within(most, gone) {
+			late = fmt.Errorf("%w; some are still there %s later", late, most)
+		}
 	}
-	c.each((*child).hurry)
-	<-gone
-	return fmt.Errorf("stop the child processes: %w; those still running were killed", ctx.Err())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return errors.Join(append([]error{late}, c.stuck...)...)
+}
+
+// leaveBehind remembers a process that nobody waits for any more.
+func (c *Children) leaveBehind(stuck error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stuck = append(c.stuck, stuck)
 }
 
 func (c *Children) each(do func(*child)) {

@@ -8,7 +8,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"mcpbroker/actors/wire"
 )
+
+// notFound is what clients are told of a command that PATH does not lead to: neither
+// where it was looked for, nor what its setting came to.
+const notFound = "its command was not found"
 
 // lookup finds the file of a command: a path as it is, relative to dir, a bare
 // name in the PATH of env.
@@ -21,7 +27,7 @@ func lookup(command, dir string, env []string) (string, error) {
 	}
 	path := getenv(env, "PATH")
 	if path == "" {
-		return "", fmt.Errorf("command %q was not found: the PATH of its environment is empty", command)
+		return "", confidential(notFound, "command %q was not found: the PATH of its environment is empty", command)
 	}
 	file, err := search(command, dir, path)
 	if err == nil {
@@ -29,7 +35,7 @@ func lookup(command, dir string, env []string) (string, error) {
 	}
 	if first, _, more := strings.Cut(command, " "); more {
 		if _, other := search(first, dir, path); other == nil {
-			err = fmt.Errorf("%w; %q was: put what follows it into args", err, first)
+			err = confidential(notFound+": what follows its name has to be in args", "%w; %q was: put what follows it into args", err, first)
 		}
 	}
 	return "", err
@@ -42,9 +48,10 @@ func lookupFile(command, path string) (string, error) {
 	case err == nil:
 		return file, nil
 	case errors.Is(err, fs.ErrNotExist):
-		return "", fmt.Errorf("command %q does not exist", command)
+		return "", confidential("its command does not exist", "command %q does not exist", command)
 	}
-	return "", fmt.Errorf("command %q cannot be run: %w", command, cause(err))
+	err = cause(err)
+	return "", confidential(fmt.Sprintf("its command cannot be run: %v", err), "command %q cannot be run: %w", command, err)
 }
 
 // search looks for a bare name. Empty elements of PATH, which mean the current
@@ -65,9 +72,14 @@ func search(name, dir, path string) (string, error) {
 		}
 	}
 	if unfit != nil {
-		return "", fmt.Errorf("command %q was not found in PATH (%s); it cannot be %w", name, path, unfit)
+		return "", confidential(notFound, "command %q was not found in PATH (%s); it cannot be %w", name, path, unfit)
 	}
-	return "", fmt.Errorf("command %q was not found in PATH (%s)", name, path)
+	return "", confidential(notFound, "command %q was not found in PATH (%s)", name, path)
+}
+
+// confidential is an error with another text for clients.
+func confidential(public, format string, args ...any) error {
+	return &wire.Confidential{Err: fmt.Errorf(format, args...), Public: public}
 }
 
 // base is what a relative path is relative to.
@@ -110,5 +122,6 @@ func startError(command string, err error) error {
 	default:
 		err = cause(err)
 	}
-	return fmt.Errorf("command %q could not be started: %w%s", command, err, startHint(err))
+	hint := startHint(err)
+	return confidential(fmt.Sprintf("its command could not be started: %v%s", err, hint), "command %q could not be started: %w%s", command, err, hint)
 }

@@ -23,7 +23,7 @@ func (g *group) open(func(error)) error { return nil }
 
 func (g *group) enter(*exec.Cmd) {}
 
-func (g *group) entered(cmd *exec.Cmd) { g.child = cmd.Process }
+func (g *group) entered(cmd *exec.Cmd, _ <-chan struct{}) { g.child = cmd.Process }
 
 // terminate leaves it at the end of stdin.
 func (g *group) terminate() {}

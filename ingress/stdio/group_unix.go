@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 )
 
@@ -15,27 +16,30 @@ const pathSeparators = "/"
 
 func sameVariable(a, b string) bool { return a == b }
 
-// group is the process group of a child. Its leader is a guard: a shell that does
-// nothing but wait for the end of its stdin, whose other end only the broker
-// holds. When the broker dies, however it dies, the guard kills the group, itself
-// included: the child, and the grandchildren a parent-death signal would not reach.
+// group is the process group of a child. The child leads it, in a session of its own:
+// it has no terminal that could stop it, or whose keys could reach it.
 //
-// The guard is there before the child and is reaped after it, so that no moment is
-// unguarded and the group's number is never anybody else's.
+// Beside it a guard runs: a shell that does nothing but wait for the end of its stdin,
+// whose other end only the broker holds. When the broker dies, however it dies, the
+// guard kills the group: the child, and the grandchildren a parent-death signal would
+// not reach. The guard is there before the child and is ended after it. It learns the
+// group's number once the child runs; until then bindToBroker answers for the child.
 type group struct {
-	guard *exec.Cmd
-	leash *os.File // the guard's stdin
-	id    int      // 0 before there is a group
+	guard  *exec.Cmd
+	leash  *os.File        // the guard's stdin
+	id     int             // 0 before there is a group
+	exited <-chan struct{} // closed once the child, whose number the group has, was waited for
 }
 
-// guardScript ignores what is sent to the group and says so with an empty line.
-// read and kill are built into the shell.
-const guardScript = `trap '' HUP INT QUIT TERM USR1 USR2; echo; read -r _; kill -KILL 0`
+// guardScript says with an empty line that it ignores signals. What it reads is the
+// number of the group, and then the end of the broker. read and kill are built into
+// the shell.
+const guardScript = `trap '' HUP INT QUIT TERM USR1 USR2; echo; read -r id; read -r _; [ -z "$id" ] || kill -KILL "-$id"`
 
 const shell = "/bin/sh"
 
-// open starts the guard. Where there is no shell the child leads a group without
-// one, and unguarded is told why.
+// open starts the guard. Where there is no shell the group goes without, and unguarded
+// is told why.
 func (g *group) open(unguarded func(error)) error {
 	err := g.startGuard()
 	var failed *guardError
@@ -67,7 +71,7 @@ func (g *group) startGuard() error {
 	guard := &exec.Cmd{
 		Path: shell, Args: []string{"sh", "-c", guardScript, "mcp-broker-guard"},
 		Env: []string{}, Dir: "/", Stdin: leash, Stdout: say,
-		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
 	err = guard.Start()
 	_ = say.Close()
@@ -79,38 +83,61 @@ func (g *group) startGuard() error {
 		_ = guard.Wait()
 		return &guardError{errors.Join(err, holder.Close())}
 	}
-	g.guard, g.leash, g.id = guard, holder, guard.Process.Pid
+	g.guard, g.leash = guard, holder
 	return nil
 }
 
-// enter puts a command that is about to start into the group.
+// enter makes a command that is about to start the leader of a group and a session.
+// setsid does so by itself: made one already, it would leave its command to a process
+// nobody knows, and end.
 func (g *group) enter(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: g.id}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: filepath.Base(cmd.Path) != "setsid"}
+	bindToBroker(cmd.SysProcAttr)
 }
 
-// entered: the command runs. Without a guard it leads the group.
-func (g *group) entered(cmd *exec.Cmd) {
-	if g.guard == nil {
-		g.id = cmd.Process.Pid
+// entered: the command runs. exited is closed once it was waited for.
+func (g *group) entered(cmd *exec.Cmd, exited <-chan struct{}) {
+	g.id, g.exited = cmd.Process.Pid, exited
+	if g.guard != nil {
+		_, _ = fmt.Fprintln(g.leash, g.id) // a guard that is gone guards nothing
 	}
 }
 
 func (g *group) terminate() { g.signal(syscall.SIGTERM) }
 
-// kill ends all of the group, the guard too.
 func (g *group) kill() { g.signal(syscall.SIGKILL) }
 
+// signal reaches all of the group, and the child that has not made it yet. Once the child
+// was waited for, its number may be somebody else's; as long as the group has members
+// nobody is given it.
 func (g *group) signal(s syscall.Signal) {
-	if g.id > 0 {
-		_ = syscall.Kill(-g.id, s) // nobody there: nothing to do
+	if g.id == 0 {
+		return
+	}
+	waited := g.waited()
+	if waited && !errors.Is(syscall.Kill(g.id, 0), syscall.ESRCH) {
+		return
+	}
+	if err := syscall.Kill(-g.id, s); errors.Is(err, syscall.ESRCH) && !waited {
+		_ = syscall.Kill(g.id, s)
 	}
 }
 
-// release reaps the guard of a group that was killed.
+func (g *group) waited() bool {
+	select {
+	case <-g.exited:
+		return true
+	default:
+		return false
+	}
+}
+
+// release ends the guard of a group that was killed.
 func (g *group) release() {
 	if g.guard != nil {
-		_ = g.leash.Close()
+		_ = g.guard.Process.Kill() // before it sees the end of its stdin
 		_ = g.guard.Wait()
+		_ = g.leash.Close()
 	}
 	*g = group{}
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 )
 
 // process is a command that runs, and our ends of its pipes.
@@ -21,7 +22,20 @@ func (c *child) start() (*process, error) {
 		return nil, err
 	}
 	var ends pipes
-	p, err := c.spawn(path, &ends)
+	p := &process{exited: make(chan struct{})}
+	started := make(chan error)
+	go func() {
+		// The process is bound to the thread that starts it. Waiting takes one anyhow.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := c.spawn(path, &ends, p)
+		started <- err
+		if err == nil {
+			_ = p.cmd.Wait() // its state tells
+			close(p.exited)
+		}
+	}()
+	err = <-started
 	ends.closeTheirs()
 	if err != nil {
 		ends.closeOurs()
@@ -29,10 +43,6 @@ func (c *child) start() (*process, error) {
 		c.group.release()
 		return nil, err
 	}
-	go func() {
-		_ = p.cmd.Wait() // its state tells
-		close(p.exited)
-	}()
 	return p, nil
 }
 
@@ -57,26 +67,26 @@ func (c *child) resolve() (string, error) {
 	return filepath.Abs(path) // a relative one would be relative to Dir
 }
 
-func (c *child) spawn(path string, ends *pipes) (*process, error) {
+func (c *child) spawn(path string, ends *pipes, p *process) error {
 	if err := ends.open(); err != nil {
-		return nil, startError(c.cfg.Command, err)
+		return startError(c.cfg.Command, err)
 	}
 	if err := c.group.open(c.all.warnUnguarded); err != nil {
-		return nil, startError(c.cfg.Command, err)
+		return startError(c.cfg.Command, err)
 	}
-	cmd := &exec.Cmd{
+	p.cmd = &exec.Cmd{
 		Path: path, Args: append([]string{c.cfg.Command}, c.cfg.Args...), Dir: c.cfg.Dir,
 		Env:   append([]string{}, c.cfg.Env...), // nil would be the broker's own
 		Stdin: ends.theirs[0], Stdout: ends.theirs[1], Stderr: ends.theirs[2],
 	}
-	c.group.enter(cmd)
-	if err := cmd.Start(); err != nil {
-		return nil, startError(c.cfg.Command, err)
+	c.group.enter(p.cmd)
+	if err := p.cmd.Start(); err != nil {
+		return startError(c.cfg.Command, err)
 	}
-	c.group.entered(cmd)
-	p := &process{cmd: cmd, stdin: ends.ours[0], stdout: ends.ours[1], stderr: ends.ours[2], exited: make(chan struct{})}
+	c.group.entered(p.cmd, p.exited)
+	p.stdin, p.stdout, p.stderr = ends.ours[0], ends.ours[1], ends.ours[2]
 	c.in = p.stdin
-	return p, nil
+	return nil
 }
 
 func (p *process) close() {

@@ -1,7 +1,6 @@
 package stdio
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -44,13 +43,18 @@ func (c *child) message(line []byte) {
 	c.post(f)
 }
 
-// junk is a line that is no message: a banner, or what somebody printed.
+// junk is a line, or its beginning, that is no message: a banner, or what somebody
+// printed.
 func (c *child) junk(line []byte) {
-	if !c.spoke {
-		c.banner = c.speech.mask(legible(line))
+	head := c.mask.beginning(line)
+	if text := c.speech.clean(head, false); text != "" {
+		if !c.spoke && c.banner == "" {
+			c.banner = text
+		}
+		c.speech.stray(text)
 	}
 	if c.mayPost() {
-		c.slot.Send(&msg.ProviderJunk{Gen: c.slotGen, Head: bytes.Clone(wire.Preview(line)), Credit: c.credits})
+		c.slot.Send(&msg.ProviderJunk{Gen: c.slotGen, Head: head, Credit: c.credits})
 	}
 }
 
@@ -62,7 +66,7 @@ func (c *child) oversized(long *longLine) {
 		about = fmt.Sprintf("the request it answers, %s, fails", id)
 	}
 	c.all.sys.Log().Warn(fmt.Sprintf(`[broker] StdioUpstream "%s": a message is larger than %d bytes (maxMessageBytes); %s`, c.cfg.Name, long.limit, about),
-		slog.String("begins", wire.Excerpt(long.head)))
+		slog.String("begins", wire.Excerpt(c.mask.beginning(long.head))))
 	if id == nil {
 		c.junk(long.head)
 		return

@@ -146,3 +146,20 @@ func TestCallOnACommandThatExits(t *testing.T) {
 	}
 	equal(t, "tail", s.until(func(i msg.Instance) bool { return i.Attempt == 1 }).Tail, []string{"Error: API_KEY is not set"})
 }
+
+// The last words of a process are still there once another one runs.
+func TestLastWordsOutliveTheProcess(t *testing.T) {
+	s := newStreet(t)
+	s.run(self(t, "speaker"))
+	_, call := s.client()
+	call(1)
+	before := s.until(func(i msg.Instance) bool { return i.Verdict == msg.Live && len(i.Tail) == 1 })
+	if err := syscall.Kill(before.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	after := s.until(func(i msg.Instance) bool { return i.Restarts == 1 && len(i.Tail) == 3 })
+	equal(t, "tail", after.Tail, []string{
+		"I am here", fmt.Sprintf("--- process %d ended: killed by SIGKILL ---", before.PID),
+		"I am here",
+	})
+}

@@ -17,26 +17,28 @@ import (
 	"mcpbroker/actors/msg"
 )
 
-// Bounds of what a child writes to stderr.
+// Bounds of what a child writes beside its messages.
 const (
 	maxTail      = 50  // lines that are remembered
+	maxQuoted    = 3   // of stderr, when it ends
 	maxLineBytes = 500 // of one line
 	maxSpoken    = 100 // lines that are passed on within a period
 	period       = time.Second
 )
 
 // speech passes on what a child writes to stderr, to the log and to the actor of
-// its upstream. Of a flood the log has the first lines of each second and a count,
+// its upstream, and to the latter what it writes to stdout that is no message. Of a flood the log has the first lines of each second and a count,
 // the actor the first and the last ones.
 type speech struct {
 	name  string
 	log   *slog.Logger
 	owner msg.Ref
 	gen   uint64
-	mask  func(string) string
+	mask  *mask
 
 	mu     sync.Mutex
 	tail   []string
+	last   []string  // the end of stderr
 	since  time.Time // the present period began
 	spoken int       // in it
 	left   int       // lines left out of the log, not yet reported
@@ -47,45 +49,68 @@ type speech struct {
 // read reads stderr to its end. Nothing makes it wait: a child that cannot log
 // does not work.
 func (s *speech) read(stderr io.Reader) {
-	const room = maxLineBytes + utf8.UTFMax
+	room := s.mask.window(maxLineBytes)
 	r := bufio.NewReaderSize(stderr, 4<<10)
 	var line []byte
+	cut := false
 	for {
 		piece, err := r.ReadSlice('\n')
-		line = append(line, piece[:min(len(piece), room-len(line))]...)
+		kept := min(len(piece), room-len(line))
+		line, cut = append(line, piece[:kept]...), cut || kept < len(piece)
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
 		}
-		if text := s.mask(legible(line)); text != "" {
+		if text := s.clean(line, cut); text != "" {
 			s.say(text)
 		}
 		if err != nil {
 			return
 		}
-		line = line[:0]
+		line, cut = line[:0], false
 	}
 }
 
+// clean is a line, or when cut its beginning, as it may be shown.
+func (s *speech) clean(line []byte, cut bool) string {
+	return s.mask.text(legible([]byte(s.mask.shown(line, cut)))) // made legible it may be a secret
+}
+
+// say passes a line of stderr on.
 func (s *speech) say(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.last = remember(s.last, line, maxQuoted)
+	if s.pass(line, false) {
+		s.log.Info(fmt.Sprintf("[%s] %s", s.name, line))
+	}
+}
+
+// stray passes on a line of stdout that is no message. The slot logs the first one.
+func (s *speech) stray(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pass("stdout: "+line, true)
+}
+
+// pass tells whether there is room for a line in this second. mu is held.
+func (s *speech) pass(line string, stray bool) bool {
 	now := time.Now()
 	if now.Sub(s.since) >= period {
 		s.report()
 		s.since, s.spoken = now, 0
 	}
-	s.tail = remember(s.tail, line)
+	s.tail = remember(s.tail, line, maxTail)
 	if s.spoken < maxSpoken {
 		s.spoken++
-		s.log.Info(fmt.Sprintf("[%s] %s", s.name, line))
-		s.owner.Send(&msg.UpstreamSaid{Gen: s.gen, Line: line})
-		return
+		s.owner.Send(&msg.UpstreamSaid{Gen: s.gen, Line: line, Stray: stray})
+		return true
 	}
 	if s.left == 0 {
 		s.timer = time.AfterFunc(period-now.Sub(s.since), s.end)
 	}
 	s.left++
-	s.held = remember(s.held, line)
+	s.held = remember(s.held, line, maxTail)
+	return false
 }
 
 // end reports what was left out so far.
@@ -115,9 +140,16 @@ func (s *speech) lines() []string {
 	return slices.Clone(s.tail)
 }
 
-func remember(lines []string, line string) []string {
-	if len(lines) >= maxTail {
-		lines = slices.Delete(lines, 0, len(lines)-maxTail+1)
+// lastWords returns the last lines of stderr, oldest first.
+func (s *speech) lastWords() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.last)
+}
+
+func remember(lines []string, line string, most int) []string {
+	if len(lines) >= most {
+		lines = slices.Delete(lines, 0, len(lines)-most+1)
 	}
 	return append(lines, line)
 }

@@ -22,7 +22,7 @@ func newSpeech() (*speech, *logged, inbox) {
 		}
 		return a
 	}}))
-	return &speech{name: "s", log: plain, owner: owner, gen: 3, mask: masking(nil)}, log, owner
+	return &speech{name: "s", log: plain, owner: owner, gen: 3, mask: newMask(nil)}, log, owner
 }
 
 func told(owner inbox) []string {
@@ -92,6 +92,51 @@ func TestSpeechRead(t *testing.T) {
 	s, _, owner := newSpeech()
 	s.read(strings.NewReader("one\r\n\n \n" + strings.Repeat("é", 10000) + "\nwithout end"))
 	equal(t, "lines", told(owner), []string{"one", strings.Repeat("é", 250), "without end"})
+}
+
+// Security: no text of a child holds its secrets: neither a cut line of stderr, nor what
+// came on stdout in the place of a message.
+func TestSecretsOfAllTexts(t *testing.T) {
+	const secret = "ghp_0123456789abcdefghijklmnopqrstuvwxyzAB"
+	h := newHouse(t)
+	r := h.start(t, Config{
+		Name: "s", Command: "/bin/sh", Secrets: []string{secret, pem}, Limit: 1000, Grace: patience,
+		Env: []string{"PATH=/usr/bin:/bin", "TOKEN=" + secret, "KEY=" + pem},
+		Args: []string{"-c", `printf '%0465d %s\n' 0 "$TOKEN" >&2; echo "$KEY" >&2; echo "starting with $TOKEN"; printf '%0790d%s\n' 0 "$TOKEN"
+			printf '"%s %02000d"\n' "$TOKEN" 0; echo '{"method":"up"}'; read -r _`},
+	})
+	equal(t, "banner", r.hear(), "junk: starting with ***")
+	equal(t, "at the cut", r.hear(), "junk: "+strings.Repeat("0", 790)+"***")
+	equal(t, "oversized", r.hear()[:20], `junk: "*** 0000000000000`[:20])
+	equal(t, "message", r.hear(), `{"method":"up"}`)
+	r.driver.Stop(patience)
+	texts := append(r.end().Tail, h.log.String())
+	for len(r.owner) > 0 {
+		texts = append(texts, (<-r.owner).(*msg.UpstreamSaid).Line)
+	}
+	all := strings.Join(texts, "\n")
+	for _, part := range []string{"ghp_", "MIIEv", "BKcw"} {
+		if strings.Contains(all, part) {
+			t.Errorf("%s is in\n%s", part, all)
+		}
+	}
+	for _, shown := range []string{"stdout: starting with ***", "begins=\"\\\"\\\\\\\"*** 0000", strings.Repeat("0", 465) + " ***"} {
+		if !strings.Contains(all, shown) {
+			t.Errorf("%s is not in\n%s", shown, all)
+		}
+	}
+}
+
+// A start that is never answered tells of the first line that was no message, and it is
+// among the lines kept, marked.
+func TestStray(t *testing.T) {
+	s, log, owner := newSpeech()
+	s.stray("Listening on 3000")
+	s.say("ready")
+	equal(t, "told", told(owner), []string{"stdout: Listening on 3000", "ready"})
+	equal(t, "kept", s.lines(), []string{"stdout: Listening on 3000", "ready"})
+	equal(t, "of stderr", s.lastWords(), []string{"ready"})
+	equal(t, "logged", log.String(), "msg=\"[s] ready\"\n")
 }
 
 func FuzzLegible(f *testing.F) {

@@ -146,7 +146,7 @@ func TestStrayHolderOfThePipes(t *testing.T) {
 	w.alive(1)
 	r.send("{}")
 	end := r.end()
-	if len(end.Tail) != 1 || fmt.Sprint(end.Err) != "it exited with code 4; its stderr ends with: "+end.Tail[0] {
+	if len(end.Tail) != 1 || fmt.Sprint(end.Err) != "it exited with code 4; a process it left behind holds its pipes (a server has to stay in the foreground); its stderr ends with: "+end.Tail[0] {
 		t.Fatalf("ended with %v, tail %q", end.Err, end.Tail)
 	}
 	var stray int
@@ -242,6 +242,65 @@ func TestHardKill(t *testing.T) {
 	}
 }
 
+// A command that makes a session for itself is ended as every other is, though it does
+// not look at its stdin.
+func TestStopSetsid(t *testing.T) {
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Skip("setsid is not installed")
+	}
+	r := newHouse(t).start(t, Config{Name: "s", Command: "setsid", Env: []string{"PATH=/usr/bin:/bin"}, Args: []string{"sh", "-c", `trap '' TERM; echo '{"method":"up"}'; exec sleep 1000`}})
+	r.hear()
+	r.driver.Stop(50 * time.Millisecond)
+	end := r.end()
+	equal(t, "error", end.Err, error(nil))
+	equal(t, "exit", end.Exit, "killed by SIGKILL")
+	if err := syscall.Kill(r.pid, 0); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("process %d: %v", r.pid, err)
+	}
+}
+
+// A grace of 0 is none.
+func TestStopWithoutGrace(t *testing.T) {
+	h := newHouse(t)
+	r := h.start(t, Config{Name: "s", Command: "/bin/sh", Args: []string{"-c", `trap 'echo TERM >&2' TERM; echo '{"method":"up"}'; read -r _; echo goodbye >&2; read -r _ <&1`}})
+	r.hear()
+	r.cancel()
+	end := r.end()
+	equal(t, "exit", end.Exit, "killed by SIGKILL")
+	equal(t, "tail", end.Tail, []string(nil))
+}
+
+// A process that outlives KILL is waited for a bounded time and told, and nothing else
+// waits for it.
+func TestProcessThatCannotBeEnded(t *testing.T) {
+	h := newHouse(t)
+	h.bounds.killed = 20 * time.Millisecond
+	w := newWitness(t)
+	r := h.start(t, self(t, "stubborn", w.path))
+	w.alive(1)
+	stuck := r.driver.(*child)
+	id, exited := stuck.group.id, stuck.group.exited
+	stuck.group.id = 0 // no signal reaches it
+	r.driver.Stop(0)
+	want := fmt.Sprintf("process %d cannot be ended", r.pid)
+	equal(t, "error", fmt.Sprint(r.end().Err), want)
+	if !strings.Contains(h.log.String(), want) {
+		t.Errorf("log: %s", h.log)
+	}
+	equal(t, "Stop", fmt.Sprint(h.Stop(context.Background())), want)
+	h.stuck = nil // what newHouse looks at
+	if err := syscall.Kill(-id, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-exited
+	w.dead()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for len(childrenOf(t, os.Getpid())) > 0 { // the guard goes as well
+		<-tick.C
+	}
+}
+
 // Without a shell children run unguarded, which is said once.
 func TestWithoutGuard(t *testing.T) {
 	h := newHouse(t)
@@ -259,10 +318,13 @@ func TestWithoutGuard(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	g.entered(cmd)
+	exited := make(chan struct{})
+	g.entered(cmd, exited)
 	equal(t, "group", g.id, cmd.Process.Pid)
 	g.kill()
 	_ = cmd.Wait() // its state tells
+	close(exited)
+	g.kill() // nobody is there any more
 	g.release()
 	equal(t, "end", exitWords(cmd.ProcessState), ended("was killed by SIGKILL"))
 	_ = in.Close() // Wait has closed it

@@ -27,9 +27,29 @@ func (c *child) newOutbox() *rt.Outbox {
 	})
 }
 
-// write writes one message a line. A line break inside a message can only stand
-// between tokens, and becomes a space.
+// write writes a batch. Only bytes the pipe has taken count as written.
 func (c *child) write(batch []rt.Item) error {
+	c.taken = 0
+	err := c.writeLines(batch)
+	if err == nil {
+		return nil
+	}
+	return &rt.WriteError{Begun: begun(batch, c.taken), Err: err}
+}
+
+// begun counts the messages that have a byte among the first taken ones of a batch.
+// A line is as long as its frame (wire.OneLine), and its end.
+func begun(batch []rt.Item, taken int) (n int) {
+	for n < len(batch) && taken > 0 {
+		taken -= len(batch[n].Frame) + 1
+		n++
+	}
+	return n
+}
+
+// writeLines writes one message a line. A line break inside a message can only stand
+// between tokens, and becomes a space.
+func (c *child) writeLines(batch []rt.Item) error {
 	b := c.batch[:0]
 	for _, item := range batch {
 		line := wire.OneLine(item.Frame)
@@ -60,12 +80,23 @@ func (c *child) writeAll(b []byte) error {
 		piece := b[:min(len(b), writeBytes)]
 		// Where pipes have no deadlines the bound of the outbox ends the child.
 		_ = c.in.SetWriteDeadline(time.Now().Add(c.all.bounds.stalled))
-		if _, err := c.in.Write(piece); err != nil {
+		n, err := c.in.Write(piece)
+		c.taken += n
+		if err != nil {
 			return err
 		}
 		b = b[len(piece):]
 	}
 	return nil
+}
+
+// unsent returns what the child was certainly never written. It is asked behind the
+// closing of its stdin, which ends the writer.
+func (c *child) unsent() [][]byte {
+	written := make(chan struct{})
+	c.outbox.Finish(func() { close(written) })
+	within(c.all.bounds.drain, written)
+	return c.outbox.Unsent()
 }
 
 func (c *child) writeFault(err error) ended {

@@ -116,12 +116,12 @@ var corePackages = []string{"actors/wire", "actors/mcp", "actors/msg"}
 var shells = map[string][]string{
 	"actors/registry": {"actor.go"},
 	"actors/slot":     {"actor.go"},
-	"egress/session":  {"actor.go"},
+	"egress/session":  {"actor.go", "group.go"},
 	"ingress/socket":  {"actor.go"},
 
 	"reserved/introspection": {"actor.go", "gather.go"},
 	"reserved/aggregate":     {"actor.go", "memberref.go"},
-	"actors/upstreams":       {"actor.go", "set.go", "instances.go", "isolation.go", "isolation_room.go"},
+	"actors/upstreams":       {"actor.go", "set.go", "apply.go", "instances.go", "isolation.go", "isolation_room.go", "isolation_story.go"},
 }
 
 // coreFiles are pure files of packages that are not.

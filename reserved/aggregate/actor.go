@@ -2,6 +2,7 @@ package aggregate
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"time"
@@ -32,6 +33,9 @@ const (
 func Start(sys *rt.System, registry msg.Ref, cfg Config) *rt.Ref {
 	if cfg.Trace == nil {
 		cfg.Trace = rt.FreshTraceparent
+	}
+	if cfg.ID == "" {
+		cfg.ID = rand.Text()
 	}
 	a := &Actor{sys: sys, registry: registry}
 	a.state = NewState(cfg, registry, func(session uint64) msg.Ref { return &memberRef{self: a.self, session: session} })

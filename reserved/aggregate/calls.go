@@ -20,6 +20,7 @@ type call struct {
 	client *roster.Member[client]
 	member *member
 	stamp  bool     // the answer holds URIs of the member
+	wait   *wait    // for the member to come back; nil once it has been sent
 	asks   []uint64 // what the member asked about it; replaced, never changed in place
 	since  time.Time
 }
@@ -39,47 +40,71 @@ func (s *State) callNamed(c *roster.Member[client], m *msg.ClientCall, k list) *
 	if twice {
 		return wire.AmbiguousParam("name")
 	}
-	t, err := s.resolve(f.Raw(f.Params), at, k)
+	r, err := s.resolve(f.Raw(f.Params), at, k)
 	if err != nil {
 		return err
 	}
-	return s.pass(c, m, t.member, splice(f, shift(at, f.Params.Start), t.original), false)
+	r.frame = splice(f, shift(at, f.Params.Start), r.original)
+	return s.pass(c, m, &r)
+}
+
+// route is where a call goes, and as what.
+type route struct {
+	to    *member
+	frame wire.Frame // the client's own but for what was spliced
+	stamp bool       // the answer holds URIs of the member
+
+	kind     list   // of what is called; from resources on nothing is known of it
+	name     string // in _all
+	original []byte // the member's own name, raw
 }
 
 // resolve looks up a name at its place in object.
-func (s *State) resolve(object []byte, at wire.Span, k list) (target, *wire.Error) {
+func (s *State) resolve(object []byte, at wire.Span, k list) (route, *wire.Error) {
 	name, _ := wire.Unquote(within(object, at))
 	if t, ok := s.catalog(k).index[name]; ok {
-		return t, nil
+		return route{to: s.serving(t.slot), kind: k, name: name, original: t.original}, nil
 	}
 	if slot, ok := s.gone[goneKey(k, name)]; ok {
-		return target{}, wire.NoLongerConnected(slot)
+		return route{}, wire.NoLongerConnected(slot)
 	}
-	return target{}, wire.UnknownAggregated(lists[k].item, name)
+	return route{}, wire.UnknownAggregated(lists[k].item, name)
 }
 
-// pass sends a call to a member, in the client's own frame but for what was
-// spliced.
-func (s *State) pass(c *roster.Member[client], m *msg.ClientCall, to *member, frame wire.Frame, stamp bool) *wire.Error {
+// pass sends a call to a member, or has it wait for one.
+func (s *State) pass(c *roster.Member[client], m *msg.ClientCall, r *route) *wire.Error {
 	if len(s.calls) >= s.cfg.MaxPending {
 		return wire.SlotBusy(wire.SlotAggregate, "calls in flight to its members", s.cfg.MaxPending)
+	}
+	if err := r.to.mayWait(); err != nil {
+		return err
 	}
 	set(s, &s.lastCall, s.lastCall+1)
 	passed := &call{
 		number: s.lastCall, theirs: m.Call, id: bytes.Clone(m.Frame.Raw(m.Frame.ID)),
-		client: c, member: to, stamp: stamp, since: s.now,
+		client: c, member: r.to, stamp: r.stamp, since: s.now,
 	}
 	if c.Data.calls == nil {
 		c.Data.calls = map[uint64]*call{}
 	}
 	put(s, s.calls, passed.number, passed)
 	put(s, c.Data.calls, passed.theirs, passed)
-	put(s, to.calls, passed.number, passed)
-	s.tell(to.to, &msg.ClientCall{
-		Session: to.session, Client: to.ref, Call: passed.number, Frame: frame, Trace: m.Trace,
-		For: &msg.Origin{Session: m.Session, Can: c.Data.can},
-	})
+	if r.to.suspended {
+		s.await(passed, m, r)
+		return nil
+	}
+	s.dispatch(passed, &r.frame, m.Trace)
 	return nil
+}
+
+// dispatch sends a call to its member.
+func (s *State) dispatch(c *call, frame *wire.Frame, trace string) {
+	to := c.member
+	put(s, to.calls, c.number, c)
+	s.tell(to.to, &msg.ClientCall{
+		Session: to.session, Client: to.ref, Call: c.number, Frame: *frame, Trace: trace,
+		For: &msg.Origin{Session: c.client.Session, Can: c.client.Data.can},
+	})
 }
 
 // finish forgets a call, and what was asked about it.
@@ -87,9 +112,11 @@ func (s *State) finish(c *call) {
 	drop(s, s.calls, c.number)
 	drop(s, c.client.Data.calls, c.theirs)
 	drop(s, c.member.calls, c.number)
+	drop(s, c.member.waits, c.number)
 	for _, id := range c.asks {
 		drop(s, s.asks, id)
 	}
+	s.leaveIdle(c.member)
 }
 
 func (s *State) replied(c *call, frame []byte) {
@@ -171,8 +198,7 @@ func (s *State) callerLeft(m *msg.CallerLeft) {
 		return
 	}
 	if call := c.Data.calls[m.Call]; call != nil {
-		s.finish(call)
-		s.tell(call.member.to, &msg.CallerLeft{Session: call.member.session, Call: call.number})
+		s.ended(call)
 	}
 }
 

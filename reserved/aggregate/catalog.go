@@ -20,8 +20,8 @@ type catalog struct {
 
 // target is where a name leads.
 type target struct {
-	member   *member
-	original []byte // raw
+	slot     string
+	original []byte // the member's own name, raw
 }
 
 // page is a part of a catalog.
@@ -70,7 +70,7 @@ func (c *catalog) add(m *member, e *entry, named bool, limit int) {
 		}
 		name = numbered(e.name, n, limit)
 	}
-	c.index[name] = target{m, e.original}
+	c.index[name] = target{m.slot, e.original}
 	if name == e.name {
 		c.items = append(c.items, e.bytes)
 	} else {

@@ -55,8 +55,7 @@ func (s *State) count(kind msg.ClientKind, by int) {
 // endCalls withdraws what a session that leaves has in flight.
 func (s *State) endCalls(member *roster.Member[client]) {
 	for _, c := range byNumber(member.Data.calls) {
-		s.finish(c)
-		s.tell(c.member.to, &msg.CallerLeft{Session: c.member.session, Call: c.number})
+		s.ended(c)
 	}
 }
 
@@ -134,9 +133,7 @@ func (s *State) initialize(c *roster.Member[client], m *msg.ClientCall) {
 func (s *State) clientNote(m *msg.ClientNote) {
 	f := &m.Frame
 	if c := s.clients.Get(m.Session); c != nil && string(f.Method) == mcp.Cancelled && f.RequestID.Present() {
-		if call := callWithID(c.Data.calls, f.Raw(f.RequestID)); call != nil {
-			s.tell(call.member.to, &msg.ClientNote{Session: call.member.session, Frame: *f, Call: call.number})
-		}
+		s.cancelled(c, f)
 	}
 	s.clients.Touch(s.now, m.Session)
 }

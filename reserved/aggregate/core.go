@@ -13,12 +13,17 @@ import (
 
 // Config is what the server needs to know. Only NextSession must be set.
 type Config struct {
+	ID          string        // tells this _all from those of other brokers; random where empty
 	Version     string        // reported in serverInfo; "0" where empty
 	MaxSessions int           // client sessions; 0 is 10000
 	MaxPending  int           // calls in flight to all members together; 0 is 16384
 	Resources   bool          // unite resources too, under URIs that name their owner
 	NextSession func() uint64 // process-wide counter behind session numbers
 	Trace       func() string // a fresh traceparent for requests of its own; nil makes random ones
+
+	// RequestTimeout is how long a call waits for a member that is being started
+	// again, the deadline slots have for an answer; 0 is none.
+	RequestTimeout time.Duration
 }
 
 // State is the server between two messages.
@@ -33,12 +38,13 @@ type State struct {
 	clients *roster.Roster[client]
 	callers int // clients that are not the broker's own
 
-	members map[string]*member // by slot: those of _all, and those it misses
-	joining map[uint64]*member // by session, from joining the slot to leaving it
-	joined  []*member          // in join order; replaced, never changed in place
-	gone    map[string]string  // "tool name" of a member that left, to its slot
-	retries map[string]*member // members with something to try again
-	held    int                // bytes of all lists
+	members   map[string]*member    // by slot: those of _all, and those it misses
+	joining   map[uint64]*member    // by session, from joining the slot to leaving it
+	joined    []*member             // in join order; replaced, never changed in place
+	gone      map[string]string     // "tool name" of a member that left, to its slot
+	retries   map[string]*member    // members with something to try again
+	refreshes map[*member]time.Time // when members with stale lists are next asked for them
+	held      int                   // bytes of all lists
 
 	calls    map[uint64]*call // of clients, by our number
 	asks     map[uint64]*call // what a member asked a client, by the broker's id
@@ -48,6 +54,7 @@ type State struct {
 	versions [kinds]uint64
 	notes    [kinds][]byte // the _meta of each list, nil: to be made again
 
+	expiry   time.Time // no call that waits for a member is due earlier; zero is none
 	armed    time.Time
 	timerGen uint64
 
@@ -89,7 +96,7 @@ func NewState(cfg Config, registry msg.Ref, address func(session uint64) msg.Ref
 		cfg: cfg, registry: registry, address: address,
 		clients: roster.New[client](wire.SlotAggregate, cfg.MaxSessions),
 		members: map[string]*member{}, joining: map[uint64]*member{}, gone: map[string]string{},
-		retries: map[string]*member{}, calls: map[uint64]*call{}, asks: map[uint64]*call{},
+		retries: map[string]*member{}, refreshes: map[*member]time.Time{}, calls: map[uint64]*call{}, asks: map[uint64]*call{},
 	}
 }
 

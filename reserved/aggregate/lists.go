@@ -99,7 +99,7 @@ type listChanged struct {
 }
 
 // listChanged fetches again what the notification is about, once what is being
-// fetched has come.
+// fetched has come and not too soon.
 func (s *State) listChanged(n *listChanged) {
 	m := s.joining[n.session]
 	if m == nil || m.declared == 0 {
@@ -107,7 +107,7 @@ func (s *State) listChanged(n *listChanged) {
 	}
 	for k := range kinds {
 		if lists[k].changed == lists[n.kind].changed && m.declared.has(k) {
-			set(s, &m.want, m.want.with(k))
+			s.refresh(m, k)
 		}
 	}
 	s.next(m)
@@ -164,8 +164,12 @@ func (s *State) answered(m *member, frame []byte) {
 // own.
 func (s *State) unanswered(m *member, err *wire.Error) {
 	set(s, &m.request, 0)
-	if !m.joined && err.Gone {
-		s.leave(m, disconnected) // the registry says who comes next
+	if err.Gone { // the registry says who comes next
+		if m.joined {
+			s.dropFetches(m)
+		} else {
+			s.depart(m, disconnected)
+		}
 		return
 	}
 	if m.fetch == nil {
@@ -177,9 +181,12 @@ func (s *State) unanswered(m *member, err *wire.Error) {
 
 // page takes one page of a list and asks for the next.
 func (s *State) page(m *member, result []byte) {
+	if !s.marked(m, readMark(result)) {
+		return
+	}
 	f := *m.fetch
 	f.pages++
-	problem := f.take(m, result, maxHeld-s.held)
+	problem := f.take(m, result, maxHeld-s.held+m.replaces(f.kind))
 	cursor := wire.Member(result, "nextCursor")
 	more := len(cursor) > len(`""`) && cursor[0] == '"'
 	hash := sha256.Sum256(cursor)
@@ -199,6 +206,14 @@ func (s *State) page(m *member, result []byte) {
 		problem = fmt.Sprintf("%s: %d entries have no %s and are left out", method, f.left, lists[f.kind].name)
 	}
 	s.fetched(m, f, problem, false)
+}
+
+// replaces is how many bytes leave with the list of the member before.
+func (m *member) replaces(k list) int {
+	if m.before == nil || m.before.lists[k] == nil {
+		return 0
+	}
+	return m.before.lists[k].bytes
 }
 
 // take adds the items of a page up to the bounds, and says which was met.
@@ -249,13 +264,32 @@ func (s *State) fetched(m *member, f fetch, problem string, retry bool) {
 	case m.joined:
 		set(s, &m.failures, 0)
 	}
-	if m.joined {
-		if !same(before, got) {
-			set(s, &s.catalogs[f.kind], nil)
-		}
+	if m.joined && (s.replaced(m, f.kind, before, got) || m.remarked) {
+		set(s, &m.remarked, false)
 		s.broadcast()
 	}
 	s.next(m)
+}
+
+// replaced puts a list of a member in the place of the one before, and tells whether
+// that is news.
+func (s *State) replaced(m *member, k list, before, now *collection) bool {
+	if same(before, now) {
+		s.keepEntries(m, k, before)
+		return false
+	}
+	set(s, &s.catalogs[k], nil)
+	return true
+}
+
+// keepEntries goes on with the bytes of an equal list, of which the catalog is made.
+func (s *State) keepEntries(m *member, k list, before *collection) {
+	if before == nil || m.lists[k] == nil {
+		return
+	}
+	kept := *m.lists[k]
+	kept.entries = before.entries
+	s.hold(m, k, &kept)
 }
 
 // hold replaces a list of a member, nil for none, and keeps count of the whole.

@@ -32,11 +32,20 @@ type member struct {
 	asked   uint64  // requests made, for their ids
 	calls   map[uint64]*call
 
-	declared     listSet // lists the provider has
-	want         listSet // lists to fetch
-	fetch        *fetch  // the list being fetched; nil while initialize is
+	suspended  bool    // its provider is expected back, or its successor is here: see suspended.go
+	before     *member // the suspended one whose place it takes
+	waits      map[uint64]*call
+	maxPending int // of the slot; 0 is unknown
+
+	declared     listSet          // lists the provider has
+	want         listSet          // lists to fetch
+	stale        listSet          // lists to fetch again when their time has come: see refresh.go
+	refreshed    [kinds]time.Time // when each was last fetched again
+	fetch        *fetch           // the list being fetched; nil while initialize is
 	lists        [kinds]*collection
 	instructions string
+	brokers      []string // whose _all it is, and of which others it holds items: see loop.go
+	remarked     bool     // they are others than clients were last told of
 
 	joined   bool
 	since    time.Time // of joining
@@ -83,9 +92,10 @@ func (s *State) observed(info *msg.SlotInfo) {
 	switch asks := always || info.Connected && info.Aggregate; {
 	case asks && known && m.reason != disconnected:
 	case asks:
-		s.leave(m, disconnected)
-		s.join(info)
+		s.join(info, s.succeeded(m))
 	case m == nil:
+	case info.Expected && m.stands():
+		s.suspend(m)
 	case info.Connected:
 		s.leave(m, disconnected)
 		s.forget(m)
@@ -100,6 +110,9 @@ func (s *State) forgotten(slot string) {
 		s.leave(m, disconnected)
 		s.forget(m)
 	}
+	for _, m := range s.strays(slot) {
+		s.failCalls(m)
+	}
 }
 
 // forget removes a member that has left, and the names it is remembered by.
@@ -113,12 +126,13 @@ func (s *State) forget(m *member) {
 	s.statusChanged()
 }
 
-func (s *State) join(info *msg.SlotInfo) {
+func (s *State) join(info *msg.SlotInfo, before *member) {
 	if old := s.members[info.Name]; old != nil {
 		s.forget(old)
 	}
 	m := &member{
 		slot: info.Name, gen: info.Gen, attached: info.ConnectedSince, stamp: stampOf(info.Name), calls: map[uint64]*call{},
+		before: before, maxPending: info.MaxPending,
 	}
 	put(s, s.members, m.slot, m)
 	s.enter(m)
@@ -137,20 +151,25 @@ func (s *State) enter(m *member) {
 
 // leave ends a membership, whatever its state, and says why.
 func (s *State) leave(m *member, reason string) {
-	if m == nil {
-		return
+	s.depart(m, reason)
+	if before := m.before; before != nil {
+		set(s, &m.before, nil)
+		s.depart(before, reason)
+		set(s, &m.names, before.names)
 	}
+}
+
+// depart is the same without the member before.
+func (s *State) depart(m *member, reason string) {
 	drop(s, s.retries, m.slot)
 	set(s, &m.reason, reason)
 	s.statusChanged()
-	if m.session == 0 {
+	if m.session == 0 && !m.joined {
 		return
 	}
-	for _, c := range byNumber(m.calls) {
-		s.withdrawAsks(c)
-		s.callFailed(c, wire.Disconnected(m.slot))
-	}
+	s.failCalls(m)
 	s.leaveSlot(m)
+	set(s, &m.suspended, false)
 	if m.joined {
 		s.remember(m)
 		set(s, &m.joined, false)
@@ -160,12 +179,33 @@ func (s *State) leave(m *member, reason string) {
 	for k := range m.lists {
 		s.hold(m, list(k), nil)
 	}
+	s.dropFetches(m)
+}
+
+// failCalls ends the calls of a member that has left, and those that wait for it.
+func (s *State) failCalls(m *member) {
+	for _, calls := range []map[uint64]*call{m.calls, m.waits} {
+		for _, c := range byNumber(calls) {
+			s.withdrawAsks(c)
+			s.callFailed(c, wire.Disconnected(m.slot))
+		}
+	}
+}
+
+// dropFetches gives up what was being fetched, or was to be.
+func (s *State) dropFetches(m *member) {
+	set(s, &m.request, 0)
 	set(s, &m.fetch, nil)
 	set(s, &m.want, 0)
+	set(s, &m.stale, 0)
+	drop(s, s.refreshes, m)
 	set(s, &m.declared, 0)
 }
 
 func (s *State) leaveSlot(m *member) {
+	if m.session == 0 {
+		return
+	}
 	gone := &msg.LeaveSlot{Slot: m.slot, Session: m.session}
 	if m.to != nil {
 		s.tell(m.to, gone)
@@ -227,6 +267,10 @@ func (s *State) fromMember(m *fromMember) {
 
 // lost: the slot has given the session up. It is joined again, sooner or later.
 func (s *State) lost(m *member, reason string) {
+	if s.members[m.slot] != m {
+		s.failCalls(m)
+		return
+	}
 	s.leave(m, reason)
 	s.retryLater(m)
 }
@@ -298,8 +342,13 @@ func (s *State) published(m *member) {
 	set(s, &m.since, s.now)
 	set(s, &m.reason, "")
 	set(s, &m.failures, 0)
-	set(s, &s.joined, append(slices.Clip(s.joined), m))
+	set(s, &m.remarked, false)
 	s.log(slog.LevelInfo, `provider "%s" joined "_all" with %s and %s`, m.slot, counted(m.lists[tools].len(), "tool"), counted(m.lists[prompts].len(), "prompt"))
+	if m.before != nil {
+		s.resume(m)
+		return
+	}
+	set(s, &s.joined, append(slices.Clip(s.joined), m))
 	s.listsChanged(m)
 }
 

@@ -21,7 +21,7 @@ func TestPanicLeavesNoTrace(t *testing.T) {
 	panics := 0
 	rapid.Check(t, func(t *rapid.T) {
 		hit, twin := newVictim(), newVictim()
-		for range rapid.IntRange(1, 80).Draw(t, "steps") {
+		for range rapid.IntRange(20, 120).Draw(t, "steps") {
 			message := hit.next(t)
 			hit.undone(t, message)
 			hit.fuse = rapid.IntRange(0, 3).Draw(t, "fuse")
@@ -54,7 +54,7 @@ type victim struct {
 
 func newVictim() *victim {
 	v := &victim{}
-	v.configure(Config{Resources: true, MaxPending: 4, MaxSessions: 10})
+	v.configure(Config{Resources: true, MaxPending: 4, MaxSessions: 10, RequestTimeout: 9 * time.Second})
 	session, context := v.state.cfg.NextSession, v.state.cfg.Trace
 	v.state.cfg.NextSession = func() uint64 { v.burn(); return session() }
 	v.state.cfg.Trace = func() string { v.burn(); return context() }
@@ -121,24 +121,37 @@ func (v *victim) check(t *rapid.T) {
 	s := v.state
 	held := 0
 	for _, m := range s.members {
-		for _, c := range m.lists {
-			if c != nil {
-				held += c.bytes
-			}
+		held += v.checkMember(t, m)
+		if m.before != nil {
+			held += v.checkMember(t, m.before)
 		}
-		if (m.session != 0) != (s.joining[m.session] == m) || m.joined && m.to == nil || m.session == 0 && len(m.calls)+int(m.request) != 0 {
-			t.Fatalf("member %s: %s", m.slot, memberText(s, m))
+		if slices.Contains(s.joined, m) != m.joined || m.before != nil && !slices.Contains(s.joined, m.before) {
+			t.Fatalf("member %s is not where it belongs: %s", m.slot, memberText(s, m))
 		}
-		if m.session != 0 && s.members[m.slot] != m {
-			t.Fatalf("member %s is not in the table", m.slot)
+	}
+	for _, m := range s.joined {
+		if s.serving(m.slot) != m {
+			t.Fatalf("member %s serves nobody: %s", m.slot, memberText(s, m))
+		}
+	}
+	for session, m := range s.joining {
+		if m.session != session || s.members[m.slot] != m && len(m.calls) == 0 {
+			t.Fatalf("session %d is of nobody: %s", session, memberText(s, m))
 		}
 	}
 	if held != s.held || len(s.calls) > s.cfg.MaxPending {
 		t.Fatalf("%d bytes held, counted %d; %d calls", held, s.held, len(s.calls))
 	}
 	for _, c := range s.calls {
-		if c.member.calls[c.number] != c || c.client.Data.calls[c.theirs] != c || s.clients.Get(c.client.Session) != c.client {
+		at := c.member.calls
+		if c.wait != nil {
+			at = c.member.waits
+		}
+		if at[c.number] != c || c.client.Data.calls[c.theirs] != c || s.clients.Get(c.client.Session) != c.client {
 			t.Fatalf("call %d is not with its member and its client", c.number)
+		}
+		if due := c.since.Add(s.cfg.RequestTimeout); c.wait != nil && (s.serving(c.member.slot) != c.member || s.expiry.IsZero() || s.expiry.After(due) || s.armed.After(due)) {
+			t.Fatalf("call %d waits in vain or for ever: due %v, looked after at %v, timer at %v", c.number, due, s.expiry, s.armed)
 		}
 	}
 	for id, c := range s.asks {
@@ -153,6 +166,25 @@ func (v *victim) check(t *rapid.T) {
 	}
 }
 
+// checkMember holds a member against itself and counts the bytes it holds.
+func (v *victim) checkMember(t *rapid.T, m *member) (held int) {
+	for _, c := range m.lists {
+		if c != nil {
+			held += c.bytes
+		}
+	}
+	switch {
+	case (m.session != 0) != (v.state.joining[m.session] == m),
+		m.joined && !m.suspended && m.to == nil,
+		m.session == 0 && len(m.calls)+int(m.request) != 0,
+		m.suspended && m.session != 0 && len(m.calls) == 0,
+		!(m.suspended && m.joined) && len(m.waits) != 0,
+		m.before != nil && (m.joined || !m.before.suspended || !m.before.joined || m.before.before != nil):
+		t.Fatalf("member %s: %s", m.slot, memberText(v.state, m))
+	}
+	return held
+}
+
 // next draws a message that fits the state, most of the time.
 func (v *victim) next(t *rapid.T) any {
 	v.now = v.now.Add(time.Duration(rapid.IntRange(0, 4).Draw(t, "seconds")) * time.Second)
@@ -160,7 +192,10 @@ func (v *victim) next(t *rapid.T) any {
 		v.timerAt = time.Time{}
 		return &retryDue{gen: v.timerGen}
 	}
-	slot := rapid.SampledFrom([]string{"a", "b", wire.SlotBroker}).Draw(t, "slot")
+	slot := rapid.SampledFrom([]string{"a", "a", "a", "a", "b", wire.SlotBroker}).Draw(t, "slot")
+	if m := v.state.members[slot]; m != nil && m.before != nil && rapid.IntRange(0, 2).Draw(t, "elsewhere") > 0 {
+		return v.ofSlot(t, slot) // or few restarts come to their end
+	}
 	switch rapid.IntRange(0, 19).Draw(t, "side") {
 	case 0:
 		return v.ofRegistry(t, slot)
@@ -176,9 +211,11 @@ func (v *victim) ofRegistry(t *rapid.T, slot string) any {
 	if rapid.IntRange(0, 5).Draw(t, "forget") == 0 {
 		return &msg.SlotForgotten{Name: slot}
 	}
-	info := msg.SlotInfo{Name: slot, Gen: uint64(rapid.IntRange(1, 2).Draw(t, "gen")), ConnectedSince: epoch}
-	info.Connected = rapid.IntRange(0, 3).Draw(t, "connected") > 0
-	info.Aggregate = info.Connected && rapid.IntRange(0, 3).Draw(t, "aggregate") > 0
+	info := msg.SlotInfo{Name: slot, Gen: uint64(rapid.IntRange(1, 3).Draw(t, "gen")), ConnectedSince: epoch}
+	info.Connected = rapid.Bool().Draw(t, "connected")
+	info.Aggregate = info.Connected && rapid.IntRange(0, 7).Draw(t, "aggregate") > 0
+	info.Expected = !info.Connected && rapid.IntRange(0, 3).Draw(t, "expected") > 0
+	info.MaxPending = 3
 	return &msg.SlotObserved{Info: info}
 }
 
@@ -246,21 +283,21 @@ func (v *victim) ofSlot(t *rapid.T, slot string) any {
 	}
 	from := func(message any) any { return &fromMember{session: m.session, message: message} }
 	switch pick := rapid.IntRange(0, 15).Draw(t, "slot"); {
-	case pick == 0:
+	case pick == 15:
 		return from(&msg.SlotLost{})
-	case pick == 1:
+	case pick == 14:
 		return from(&msg.EndSession{Why: "room"})
-	case pick == 2:
+	case pick == 13:
 		return &listChanged{session: m.session, kind: list(rapid.IntRange(0, 2).Draw(t, "list"))}
-	case m.to == nil && pick == 3:
+	case m.to == nil && pick == 12:
 		return from(&msg.JoinRefused{Err: wire.SlotGone()})
 	case m.to == nil:
 		return from(&msg.SlotJoined{Ref: v.ref("slot " + slot), Session: m.session})
 	case m.request == 0:
 		return &listChanged{session: m.session, kind: tools}
-	case pick == 3:
+	case pick == 12:
 		return from(&msg.CallFailed{Call: m.request, Err: wire.SlotGone()})
-	case pick == 4:
+	case pick == 11:
 		return from(&msg.CallReply{Call: m.request, Frame: []byte(`{"error":{"code":-32000,"message":"no"}}`)})
 	}
 	result := rapid.SampledFrom([]string{

@@ -217,12 +217,12 @@ func tools(t testing.TB, c caller, id string) (names []string, meta string) {
 }
 
 // wanted asks for the tools until they are these.
-func wanted(t testing.TB, c caller, want ...string) (meta string) {
+func wanted(t testing.TB, c caller, want ...string) (members string) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; {
 		got, meta := tools(t, c, `"t"`)
 		if strings.Join(got, " ") == strings.Join(want, " ") {
-			return meta
+			return string(wire.Member([]byte(meta), "io.cyanmycelium/members"))
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("tools are %q, want %q", got, want)

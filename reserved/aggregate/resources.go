@@ -40,7 +40,7 @@ func (s *State) read(c *roster.Member[client], m *msg.ClientCall) *wire.Error {
 	if err != nil {
 		return err
 	}
-	return s.pass(c, m, owner, splice(f, f.URI, uri), true)
+	return s.pass(c, m, &route{to: owner, kind: resources, frame: splice(f, f.URI, uri), stamp: true})
 }
 
 // complete passes on what completes an argument of a prompt or of a template.
@@ -62,17 +62,18 @@ func (s *State) complete(c *roster.Member[client], m *msg.ClientCall) *wire.Erro
 		if err != nil {
 			return err
 		}
-		return s.pass(c, m, owner, splice(f, shift(at, start), uri), false)
+		return s.pass(c, m, &route{to: owner, kind: templates, frame: splice(f, shift(at, start), uri)})
 	}
 	at, twice := only(object, "name")
 	if twice {
 		return wire.AmbiguousParam("name")
 	}
-	t, err := s.resolve(object, at, prompts)
+	r, err := s.resolve(object, at, prompts)
 	if err != nil {
 		return err
 	}
-	return s.pass(c, m, t.member, splice(f, shift(at, start), t.original), false)
+	r.frame = splice(f, shift(at, start), r.original)
+	return s.pass(c, m, &r)
 }
 
 // ownerOf reads a stamped URI: its member, and the member's own URI, raw.
@@ -83,7 +84,7 @@ func (s *State) ownerOf(raw []byte) (*member, []byte, *wire.Error) {
 	}
 	rest, ok := strings.CutPrefix(uri, scheme)
 	slot, own, ok2 := strings.Cut(rest, "/")
-	m := s.members[wire.DecodeSlot(slot)]
+	m := s.serving(wire.DecodeSlot(slot))
 	switch {
 	case !ok || !ok2 || m == nil:
 		return nil, nil, wire.ResourceNotFound(uri)

@@ -25,10 +25,15 @@ func (s *State) retryLater(m *member) {
 
 // wake asks for a timer when the next try is due before the shell's timer.
 func (s *State) wake() {
-	var next time.Time
+	next := s.expiry
 	for _, m := range s.retries {
 		if next.IsZero() || m.retryAt.Before(next) {
 			next = m.retryAt
+		}
+	}
+	for _, due := range s.refreshes {
+		if next.IsZero() || due.Before(next) {
+			next = due
 		}
 	}
 	if next.IsZero() || !s.armed.IsZero() && !next.Before(s.armed) {
@@ -44,7 +49,9 @@ func (s *State) retryDue(due *retryDue) {
 		return
 	}
 	set(s, &s.armed, time.Time{})
+	s.expireWaits()
 	for _, m := range s.bySlot() {
+		s.refreshDue(m)
 		if s.retries[m.slot] == nil || m.retryAt.After(s.now) {
 			continue
 		}

@@ -17,11 +17,12 @@ var update = flag.Bool("update", false, "rewrite the scripts in testdata to what
 
 // TestScripts plays the scripts in testdata, one subject a file. Each begins with
 //
-//	config resources=true maxpending=2 maxsessions=2
+//	config id=here resources=true maxpending=2 maxsessions=2 timeout=1m
 //
 // Sessions of the server in its members are numbered from 101. Then, in any order:
 //
 //	observe s gen=1 aggregate        a slot with a provider; without gen it has none
+//	observe s expected               its owner connects; max=2 calls may be in flight on it
 //	forget s
 //	joined s | refused s "text" | lost s | end s "why"
 //	result s {...} | error s {...}   the answer to the server's own request in flight
@@ -70,8 +71,9 @@ func (m *machine) run(t *testing.T, c script.Command) []string {
 	switch {
 	case c.Name == "config":
 		m.configure(Config{
-			Version: "1.2", Resources: c.Opts["resources"] == "true",
+			ID: c.Opts["id"], Version: "1.2", Resources: c.Opts["resources"] == "true",
 			MaxPending: c.Number(t, "maxpending"), MaxSessions: c.Number(t, "maxsessions"),
+			RequestTimeout: timeout(t, c),
 		})
 		return m.step(started{})
 	case m.state == nil:
@@ -118,6 +120,9 @@ func (m *machine) members() []string {
 		line := x.Slot
 		if x.Joined {
 			line += fmt.Sprintf(" joined at %v, %d tools, %d prompts", x.Since.Sub(epoch), x.Tools, x.Prompts)
+		}
+		if x.Restarting {
+			line += ", restarting"
 		}
 		if x.Reason != "" {
 			line += ": " + x.Reason
@@ -186,8 +191,18 @@ func gone(slot, why string) *wire.Error {
 	return wire.UpstreamLost(slot, why)
 }
 
+func timeout(t *testing.T, c script.Command) time.Duration {
+	if c.Opts["timeout"] == "" {
+		return 0
+	}
+	return script.ParseDuration(t, c.Opts["timeout"])
+}
+
 func (m *machine) observed(t *testing.T, c script.Command) any {
-	info := msg.SlotInfo{Name: c.Arg(0), Gen: uint64(c.Number(t, "gen")), Aggregate: c.Has("aggregate")}
+	info := msg.SlotInfo{
+		Name: c.Arg(0), Gen: uint64(c.Number(t, "gen")), Aggregate: c.Has("aggregate"),
+		Expected: c.Has("expected"), MaxPending: c.Number(t, "max"),
+	}
 	if info.Gen != 0 {
 		info.Connected, info.ConnectedSince = true, epoch.Add(time.Duration(info.Gen)*time.Second)
 	}

@@ -25,7 +25,9 @@ type MemberStatus struct {
 	Slot           string
 	Joined         bool
 	Joining        bool   // its handshake is not over
-	Reason         string // why it is missing, or which of its lists is not complete
+	Restarting     bool   // it has joined, but its provider is being started again
+	Loop           bool   // it is an _all that contains this one
+	Reason         string // why it is missing, or which of its lists is not complete, or stale
 	Tools, Prompts int
 	Since          time.Time // when it joined; zero when it did not
 }
@@ -35,19 +37,22 @@ func (s *State) Members() []MemberStatus {
 	var all []MemberStatus
 	for _, m := range s.joined {
 		var problems []string
+		if m.suspended {
+			problems = append(problems, stale)
+		}
 		for _, c := range m.lists {
 			if c != nil && c.problem != "" {
 				problems = append(problems, c.problem)
 			}
 		}
 		all = append(all, MemberStatus{
-			Slot: m.slot, Joined: true, Reason: strings.Join(problems, "; "),
+			Slot: m.slot, Joined: true, Restarting: m.suspended, Reason: strings.Join(problems, "; "),
 			Tools: m.lists[tools].len(), Prompts: m.lists[prompts].len(), Since: m.since,
 		})
 	}
 	for _, m := range s.bySlot() {
-		if !m.joined {
-			all = append(all, MemberStatus{Slot: m.slot, Joining: m.reason == inProgress, Reason: m.reason})
+		if !m.stands() {
+			all = append(all, MemberStatus{Slot: m.slot, Joining: m.reason == inProgress, Loop: m.reason == looped, Reason: m.reason})
 		}
 	}
 	return all
@@ -71,6 +76,9 @@ func (s *State) Info() msg.SlotInfo {
 // statusChanged: who is a member, or what it lacks, is not what it was.
 func (s *State) statusChanged() { set(s, &s.notes, [kinds][]byte{}) }
 
+// stale is what is said of a member whose provider is being started again.
+const stale = "its lists are those of before the restart"
+
 // note is the _meta of a list result: whose items it holds, and whose it lacks.
 func (s *State) note(k list) []byte {
 	if s.notes[k] == nil {
@@ -80,35 +88,46 @@ func (s *State) note(k list) []byte {
 }
 
 func (s *State) makeNote(k list) []byte {
-	var joined, missing roll
-	miss := func(slot, reason string) {
-		item := wire.AppendString([]byte(`{"slot":`), slot)
-		missing.add(append(wire.AppendString(append(item, `,"reason":`...), reason), '}'))
-	}
+	var joined, restarting, missing roll
 	for _, m := range s.joined {
 		joined.add(wire.AppendString(nil, m.slot))
+		if m.suspended {
+			restarting.explain(m.slot, stale)
+		}
 		if c := m.lists[k]; c != nil && c.problem != "" {
-			miss(m.slot, c.problem)
+			missing.explain(m.slot, c.problem)
 		}
 	}
 	for _, m := range s.bySlot() {
-		if !m.joined {
-			miss(m.slot, m.reason)
+		if !m.stands() {
+			missing.explain(m.slot, m.reason)
 		}
 	}
 	b := append([]byte(`{"io.cyanmycelium/members":{"joined":[`), joined.json...)
+	if len(restarting.json) > 0 {
+		b = append(append(b, `],"restarting":[`...), restarting.json...)
+	}
 	b = append(append(b, `],"missing":[`...), missing.json...)
 	b = append(b, ']')
-	if omitted := joined.omitted + missing.omitted; omitted > 0 {
+	if omitted := joined.omitted + restarting.omitted + missing.omitted; omitted > 0 {
 		b = strconv.AppendInt(append(b, `,"omitted":`...), int64(omitted), 10)
 	}
-	return append(b, "}}"...)
+	b = append(b, '}')
+	if s.cfg.ID != "" {
+		b = append(append(b, ','), s.mark()...)
+	}
+	return append(b, '}')
 }
 
 // roll is the inside of a JSON array of bounded size.
 type roll struct {
 	json    []byte
 	omitted int
+}
+
+func (r *roll) explain(slot, reason string) {
+	item := wire.AppendString([]byte(`{"slot":`), slot)
+	r.add(append(wire.AppendString(append(item, `,"reason":`...), reason), '}'))
 }
 
 func (r *roll) add(item []byte) {

@@ -118,8 +118,8 @@ func TestMembership(t *testing.T) {
 	wanted(t, c, "direct-run", "lane-run", "loop-run")
 
 	direct.Close(1000, "")
-	meta := wanted(t, c, "lane-run", "loop-run")
-	is(t, "members", meta, `{"io.cyanmycelium/members":{"joined":["_broker","lane","loop"],"missing":[{"slot":"direct","reason":"provider disconnected"}]}}`)
+	members := wanted(t, c, "lane-run", "loop-run")
+	is(t, "members", members, `{"joined":["_broker","lane","loop"],"missing":[{"slot":"direct","reason":"provider disconnected"}]}`)
 	c.Send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"direct-run"}}`)
 	is(t, "a call of what left", answer(t, c, `1`), `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"Provider \"direct\" is no longer connected"}}`)
 
@@ -170,8 +170,8 @@ func TestRefusals(t *testing.T) {
 	handshake(t, half, hasTools)
 	half.Send(`{"jsonrpc":"2.0","id":` + brokertest.ID(half.Receive()) + `,"error":{"code":-32000,"message":"database is down"}}`)
 	b.Log.Wait(t, `provider "half" joined "_all"`)
-	meta := wanted(t, c)
-	is(t, "members", meta, `{"io.cyanmycelium/members":{"joined":["_broker","half"],"missing":[{"slot":"half","reason":"tools/list failed: database is down"},{"slot":"bad","reason":"initialize refused: no licence"}]}}`)
+	members := wanted(t, c)
+	is(t, "members", members, `{"joined":["_broker","half"],"missing":[{"slot":"half","reason":"tools/list failed: database is down"},{"slot":"bad","reason":"initialize refused: no licence"}]}`)
 }
 
 // Row 50: with aggregateResources one URI of two providers is two resources, and

@@ -120,22 +120,22 @@ func answerText(message any) string {
 
 // snapshot renders everything a step may change.
 func snapshot(s *State) []string {
-	lines := []string{fmt.Sprintf("callers=%d held=%d last=%d armed=%v timer=%d versions=%v", s.callers, s.held, s.lastCall, s.armed, s.timerGen, s.versions)}
+	lines := []string{fmt.Sprintf("callers=%d held=%d last=%d expiry=%v armed=%v timer=%d versions=%v", s.callers, s.held, s.lastCall, s.expiry, s.armed, s.timerGen, s.versions)}
 	for _, m := range s.bySlot() {
 		lines = append(lines, memberText(s, m))
 	}
 	for session, m := range s.joining {
-		lines = append(lines, fmt.Sprintf("session %d is %s", session, m.slot))
+		lines = append(lines, fmt.Sprintf("session %d is %s", session, memberText(s, m)))
 	}
-	for _, m := range s.joined {
-		lines = append(lines, "member "+m.slot)
+	for i, m := range s.joined {
+		lines = append(lines, fmt.Sprintf("member %d: %s", i, memberText(s, m)))
 	}
 	for name, slot := range s.gone {
 		lines = append(lines, "gone "+name+" of "+slot)
 	}
 	for n, c := range s.calls {
-		lines = append(lines, fmt.Sprintf("call %d: %d of %d to %s id=%s asks=%v in=%v,%v", n, c.theirs, c.client.Session, c.member.slot, c.id, c.asks,
-			c.client.Data.calls[c.theirs] == c, c.member.calls[n] == c))
+		lines = append(lines, fmt.Sprintf("call %d: %d of %d to %s id=%s asks=%v in=%v,%v,%v wait=%v", n, c.theirs, c.client.Session, c.member.slot, c.id, c.asks,
+			c.client.Data.calls[c.theirs] == c, c.member.calls[n] == c, c.member.waits[n] == c, c.wait != nil))
 	}
 	for id, c := range s.asks {
 		lines = append(lines, fmt.Sprintf("ask %d about %d", id, c.number))
@@ -161,5 +161,10 @@ func memberText(s *State, m *member) string {
 			text += fmt.Sprintf(" list %d: %d bytes=%d %q", k, len(c.entries), c.bytes, c.problem)
 		}
 	}
-	return text + " calls=" + fmt.Sprint(len(m.calls))
+	text += fmt.Sprintf(" calls=%d waits=%d suspended=%v", len(m.calls), len(m.waits), m.suspended)
+	text += fmt.Sprintf(" stale=%b refreshed=%v due=%v brokers=%v remarked=%v", m.stale, m.refreshed, s.refreshes[m], m.brokers, m.remarked)
+	if m.before != nil {
+		text += " before: " + memberText(s, m.before)
+	}
+	return text
 }

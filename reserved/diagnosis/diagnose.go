@@ -37,6 +37,9 @@ func Diagnose(f Facts, slot string) Report {
 	}
 	for _, rule := range rules() {
 		found := rule(d)
+		for i := range found {
+			r.Summary.Problems.add(found[i].Severity)
+		}
 		if left := len(found) - maxPerRule; left > 0 {
 			r.Notes = append(r.Notes, fmt.Sprintf("%d more problems %q were left out; ask about one slot to see its own.", left, found[0].ID))
 			found = found[:maxPerRule]
@@ -50,11 +53,11 @@ func Diagnose(f Facts, slot string) Report {
 // rules lists the checks; problems of equal severity keep this order.
 func rules() []func(*diagnosis) []Problem {
 	return []func(*diagnosis) []Problem{
-		notStarted, portBoundWide, takeoverDowngraded,
+		notStarted, configRefused, configNeedsRestart, portBoundWide, takeoverDowngraded,
 		secretMissing, authRefused, crashLoop, gaveUp, upstreamFailed, unhealthy,
 		watchedUnhealthy, pathMismatch, notResponding, upstreamNotResponding, slowProvider, queueNearBound, restartLoop, failedSlot,
 		neverConnected, noProviders,
-		aggregateDisabled, aggregateEmpty, aggregateMissingLive, aggregateMissingMember, aggregateIncomplete,
+		aggregateDisabled, aggregateEmpty, aggregateMissingLive, aggregateMissingMember, aggregateLoop, aggregateIncomplete, aggregateRestarting,
 		bridgeTarget, ownPagesBlocked, liveOnly, abandonedSessions, slowReaders,
 	}
 }
@@ -65,12 +68,16 @@ type diagnosis struct {
 	slot     string // asked about; empty is all
 	slowFrom time.Duration
 	members  map[string]Member
+	behind   map[string]*msg.Instance // the upstream of a slot
 }
 
 func newCase(f Facts, slot string) *diagnosis {
-	d := &diagnosis{Facts: f, slot: slot, slowFrom: f.SlowAfter, members: map[string]Member{}}
+	d := &diagnosis{Facts: f, slot: slot, slowFrom: f.SlowAfter, members: map[string]Member{}, behind: map[string]*msg.Instance{}}
 	if d.slowFrom <= 0 {
 		d.slowFrom = DefaultSlowAfter
+	}
+	for n := len(f.Instances) - 1; n >= 0; n-- {
+		d.behind[f.Instances[n].Slot] = &f.Instances[n]
 	}
 	if f.Aggregate != nil {
 		for _, m := range f.Aggregate.Members {
@@ -112,6 +119,9 @@ func (d *diagnosis) ageMs(t time.Time) int64 {
 	return max(0, d.Now.Sub(t).Milliseconds())
 }
 
+// age is the same as a sentence has it.
+func (d *diagnosis) age(t time.Time) string { return span(d.ageMs(t)) }
+
 // slow reports a time that is further back than the threshold.
 func (d *diagnosis) slow(t time.Time) bool { return d.ageMs(t) > d.slowFrom.Milliseconds() }
 
@@ -134,9 +144,12 @@ func (d *diagnosis) broker() BrokerReport {
 
 func (d *diagnosis) slotReport(s *Slot) SlotReport {
 	r := SlotReport{
-		Name: s.Name, Transport: transport(s), Connected: s.Connected, Aggregate: s.SlotInfo.Aggregate,
+		Name: s.Name, Transport: transport(s), Connected: s.Connected, Connecting: s.Expected || d.starting(s), Aggregate: s.SlotInfo.Aggregate,
 		ClientCount: s.ClientCount, SessionCount: s.SessionCount, PendingCount: s.PendingCount,
 		ResourceSubscriptionCount: s.SubscriptionCount, Reserved: s.Reserved,
+	}
+	if i := d.instance(s.Name); i != nil {
+		r.Kind = i.Kind
 	}
 	if s.Connected {
 		age := d.ageMs(s.ConnectedSince)
@@ -161,21 +174,32 @@ func (d *diagnosis) summary() Summary {
 	for i := range d.Slots {
 		s := &d.Slots[i]
 		sum.Slots++
-		sum.PendingRequests += s.PendingCount
+		if s.Name != wire.SlotBroker { // there it is whoever asks for this
+			sum.PendingRequests += s.PendingCount
+		}
 		sum.Clients += s.ClientCount
 		sum.Sessions += s.SessionCount
-		if s.Connected {
+		if s.Connected && !d.starting(s) {
 			sum.Connected++
 		}
-		if s.Reserved {
-			continue
-		}
-		sum.ProviderSlots++
-		if s.Connected {
-			sum.ConnectedProviderSlots++
+		switch {
+		case s.Reserved:
+		case !d.served(s):
+			sum.NeverServed++
+		default:
+			sum.ProviderSlots++
+			if s.Connected && !d.starting(s) {
+				sum.ConnectedProviderSlots++
+			}
 		}
 	}
 	return sum
+}
+
+// served reports a slot that has, had, or is to get a provider. Any other is a name
+// that a client has used.
+func (d *diagnosis) served(s *Slot) bool {
+	return s.Connected || s.Expected || !s.Attached[0].IsZero() || d.managed(s.Name)
 }
 
 func (d *diagnosis) aggregate() *AggregateReport {

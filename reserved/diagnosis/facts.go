@@ -26,6 +26,8 @@ type Facts struct {
 	Bridge    *Bridge    // nil: unknown
 	Pages     *Pages     // nil: unknown
 
+	Configuration Configuration
+
 	// HeartbeatMs, RequestTimeoutMs and SessionIdleTimeoutMs are the settings
 	// providerHeartbeatIntervalMs, providerRequestTimeoutMs and
 	// sessionIdleTimeoutMs; 0 is off.
@@ -52,6 +54,14 @@ type Broker struct {
 	BoundWide bool // it listens beyond this machine
 
 	ClientAuth, ProviderAuth bool // authentication is on
+}
+
+// Configuration is what became of the configuration file since the start.
+type Configuration struct {
+	File       string    // empty: there is none
+	ReloadedAt time.Time // when a change of it was last looked at; zero: never
+	Refused    string    // why that was not taken; empty when it was
+	Restart    []string  // settings that were taken and wait for a restart
 }
 
 // Paths are the URL paths in effect, each with its leading slash.
@@ -81,8 +91,12 @@ type Member struct {
 	Slot    string
 	Joined  bool // its catalog is part of _all
 	Joining bool // its handshake is not over
+	// Restarting: it joined, and its provider is being started again; its catalog
+	// is that of before.
+	Restarting bool
+	Loop       bool // it is an _all that contains this one, so it is left out
 	// Reason says why it is missing, or, of one that joined, what of its
-	// catalog is; empty when nothing is.
+	// catalog is, or that it is stale; empty when nothing is.
 	Reason string
 	Since  time.Time // when it joined; zero is unknown
 }

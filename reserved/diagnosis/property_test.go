@@ -95,13 +95,14 @@ func randomFacts(r *rand.Rand) Facts {
 			Verdict: pick(r, msg.Starting, msg.Live, msg.Healthy, msg.Degraded, msg.Unhealthy, msg.Failed, msg.Halted, msg.Unknown, ""),
 			Since:   moment(), LastAttempt: moment(), NextRetry: moment(), Restarts: number(), Attempt: number(),
 			Isolated: r.IntN(4) == 0, Unresolved: r.IntN(2) == 0, Denied: r.IntN(2) == 0, GaveUp: r.IntN(2) == 0, CrashLoop: r.IntN(2) == 0,
+			Cause: pick(r, "", msg.CauseStart, msg.CauseEnded, msg.CauseChecks, msg.CauseSlot), Unremedied: r.IntN(2) == 0, ToolMissing: r.IntN(4) == 0,
 			Tail: pick(r, nil, []string{"", name()}),
 		})
 	}
 	if r.IntN(3) > 0 {
 		f.Aggregate = &Aggregate{Enabled: r.IntN(3) > 0}
 		for range r.IntN(4) {
-			f.Aggregate.Members = append(f.Aggregate.Members, Member{Slot: name(), Joined: r.IntN(2) == 0, Joining: r.IntN(2) == 0, Reason: pick(r, "", "why")})
+			f.Aggregate.Members = append(f.Aggregate.Members, Member{Slot: name(), Joined: r.IntN(2) == 0, Joining: r.IntN(2) == 0, Restarting: r.IntN(2) == 0, Loop: r.IntN(3) == 0, Reason: pick(r, "", "why")})
 		}
 	}
 	if r.IntN(2) == 0 {

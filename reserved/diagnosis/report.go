@@ -67,7 +67,9 @@ type Endpoints struct {
 type SlotReport struct {
 	Name                      string           `json:"name"`
 	Transport                 msg.ProviderKind `json:"transport"`
+	Kind                      string           `json:"kind,omitempty"` // of the slot's upstream
 	Connected                 bool             `json:"connected"`
+	Connecting                bool             `json:"connecting,omitempty"` // its upstream is being started or greeted; calls wait
 	Aggregate                 bool             `json:"aggregate"`
 	ConnectedSince            stamp            `json:"connectedSince"`
 	ConnectedForMs            *int64           `json:"connectedForMs"`
@@ -83,11 +85,32 @@ type SlotReport struct {
 type Summary struct {
 	Slots                  int `json:"slots"`
 	Connected              int `json:"connected"`
-	ProviderSlots          int `json:"providerSlots"` // without the reserved ones
+	ProviderSlots          int `json:"providerSlots"` // that have, had or are to get a provider; without the reserved ones
 	ConnectedProviderSlots int `json:"connectedProviderSlots"`
-	PendingRequests        int `json:"pendingRequests"`
+	NeverServed            int `json:"neverServed"`     // names that clients have used and no provider
+	PendingRequests        int `json:"pendingRequests"` // without those to _broker
 	Clients                int `json:"clients"`
 	Sessions               int `json:"sessions"`
+
+	Problems Tally `json:"problems"` // those left out among them
+}
+
+// Tally counts problems by severity.
+type Tally struct {
+	Error   int `json:"error"`
+	Warning int `json:"warning"`
+	Info    int `json:"info"`
+}
+
+func (t *Tally) add(s Severity) {
+	switch s {
+	case Error:
+		t.Error++
+	case Warning:
+		t.Warning++
+	default:
+		t.Info++
+	}
 }
 
 // AggregateReport names the members of _all in join order.

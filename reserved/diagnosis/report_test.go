@@ -127,7 +127,7 @@ func TestFixesNameWhatIsInEffect(t *testing.T) {
 	fix := Diagnose(*f, "").Problems[0].Fix
 	for _, part := range []string{
 		"wss://b.example:8443/in/a%2Fb", "wss://b.example:8443/shared,", "wss://b.example:8443/shared/a%2Fb",
-		"{\"provider\":\"a/b\",\"payload\":{...}}", "60000 ms (providerRequestTimeoutMs)",
+		"{\"provider\":\"a/b\",\"payload\":{...}}", "60s (providerRequestTimeoutMs = 60000)",
 	} {
 		if !strings.Contains(fix, part) {
 			t.Errorf("the fix lacks %q: %s", part, fix)

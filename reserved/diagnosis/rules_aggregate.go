@@ -53,7 +53,7 @@ func aggregateEmpty(d *diagnosis) []Problem {
 		return nil
 	}
 	symptom := "No provider has joined _all: its clients see the tools of _broker only. No provider is connected."
-	example := "<slot>"
+	example := anySlot
 	if len(connected) > 0 {
 		symptom = fmt.Sprintf("No provider has joined _all: its clients see the tools of _broker only, although %s %s connected: %s.",
 			count(len(connected), "provider"), isAre(len(connected)), quoted(connected))
@@ -104,7 +104,7 @@ func aggregateMissingMember(d *diagnosis) (found []Problem) {
 	}
 	for i := range d.Slots {
 		s := &d.Slots[i]
-		if !d.about(s.Name) && d.slot != wire.SlotAggregate || !d.leftOut(s) {
+		if !d.about(s.Name) && d.slot != wire.SlotAggregate || !d.leftOut(s) || d.members[s.Name].Loop {
 			continue
 		}
 		reason := d.members[s.Name].Reason
@@ -126,12 +126,41 @@ func aggregateMissingMember(d *diagnosis) (found []Problem) {
 	return found
 }
 
+// aggregateLoop: a member of _all that has this _all among its own members.
+func aggregateLoop(d *diagnosis) (found []Problem) {
+	if !d.aggregating() {
+		return nil
+	}
+	for _, m := range d.Facts.Aggregate.Members {
+		if !m.Loop || !d.about(m.Slot) && d.slot != wire.SlotAggregate {
+			continue
+		}
+		e, where := Evidence{{"reason", m.Reason}}, "on the side of its provider, do not join _all"
+		again := "connect the provider again"
+		if i := d.instance(m.Slot); i != nil {
+			e = append(e, Field{"target", i.Target})
+			where = fmt.Sprintf("set aggregate = false in %s of broker.toml (%s), or take it out", entry(i), takenOver)
+			again = "run " + command("restart", m.Slot)
+		}
+		found = append(found, Problem{
+			ID: "aggregate-loop", Severity: Warning, Slot: m.Slot,
+			Symptom: fmt.Sprintf("Slot %s is not in _all: its provider is the _all of a broker that has this broker in its own _all, directly or through others. "+
+				"Joined, the two would list each other's tools for ever.", quote(m.Slot)),
+			Evidence: e,
+			Fix: fmt.Sprintf("One direction has to go. To let the other broker list this one only: %s. To let this broker list the other one only: "+
+				"do the same with the other broker's entry for this one, then %s here. Calls of the slot at %s work meanwhile.",
+				where, again, d.mcpURL(m.Slot)),
+		})
+	}
+	return found
+}
+
 // leftOut reports a provider that asked to join and that _all has given up, has
 // not taken notice of, or waits for in vain.
 func (d *diagnosis) leftOut(s *Slot) bool {
 	m, known := d.members[s.Name]
 	switch {
-	case !s.Connected || !s.SlotInfo.Aggregate || m.Joined:
+	case !s.Connected || !s.SlotInfo.Aggregate || m.Joined || d.starting(s):
 		return false
 	case m.Joining:
 		return s.PendingCount > 0 && d.slow(s.OldestPending)
@@ -147,7 +176,7 @@ func aggregateIncomplete(d *diagnosis) (found []Problem) {
 		return nil
 	}
 	for _, m := range d.Facts.Aggregate.Members {
-		if !m.Joined || m.Reason == "" || !d.about(m.Slot) && d.slot != wire.SlotAggregate {
+		if !m.Joined || m.Restarting || m.Reason == "" || !d.about(m.Slot) && d.slot != wire.SlotAggregate {
 			continue
 		}
 		found = append(found, Problem{
@@ -156,6 +185,31 @@ func aggregateIncomplete(d *diagnosis) (found []Problem) {
 			Evidence: Evidence{{"reason", m.Reason}, {"joinedForMs", d.ageMs(m.Since)}},
 			Fix: fmt.Sprintf("Call tools/list and prompts/list at %s and compare. The provider has to end each list with a page without nextCursor and never to repeat a cursor; "+
 				"once it does, it sends notifications/tools/list_changed or connects again, and _all lists it anew.", d.mcpURL(m.Slot)),
+		})
+	}
+	return found
+}
+
+// aggregateRestarting: a member whose provider is on its way back.
+func aggregateRestarting(d *diagnosis) (found []Problem) {
+	if !d.aggregating() {
+		return nil
+	}
+	for _, m := range d.Facts.Aggregate.Members {
+		if !m.Restarting || !d.about(m.Slot) && d.slot != wire.SlotAggregate {
+			continue
+		}
+		e := Evidence{{"reason", m.Reason}, {"joinedForMs", d.ageMs(m.Since)}}
+		if i := d.instance(m.Slot); i != nil {
+			e = append(e, Field{"verdict", string(i.Verdict)}, Field{"restarts", i.Restarts})
+		}
+		found = append(found, Problem{
+			ID: "aggregate-member-restarting", Severity: Info, Slot: m.Slot,
+			Symptom: fmt.Sprintf("The upstream of slot %s is being started again. _all shows what it published before, and calls of it wait: %s.",
+				quote(m.Slot), m.Reason),
+			Evidence: e,
+			Fix: fmt.Sprintf("Nothing: once it is up _all lists it anew and sends the calls on, and if it cannot be started it leaves _all. To see how far it is, run %s.",
+				command("describe instance", m.Slot)),
 		})
 	}
 	return found

@@ -101,7 +101,7 @@ func slowReaders(d *diagnosis) []Problem {
 	}
 	return []Problem{{
 		ID: "slow-readers-closed", Severity: Info,
-		Symptom:  fmt.Sprintf("%d client connections were closed in the %d s since the start because their clients read too slowly.", total, d.ageMs(d.Broker.StartedAt)/1000),
+		Symptom:  fmt.Sprintf("%d client connections were closed in the %s since the start because their clients read too slowly.", total, d.age(d.Broker.StartedAt)),
 		Evidence: Evidence{{"closed", closed}, {"total", total}, {"uptimeSeconds", d.ageMs(d.Broker.StartedAt) / 1000}},
 		Fix: "Look for \"reads too slowly\" in the broker's log: each line names the slot. Let that client read its stream or socket without pause and do its work elsewhere. " +
 			"A Streamable HTTP stream can be resumed with Last-Event-ID; a raw WebSocket was closed with 1013 and may connect again. If the number stands still, the matter is past.",

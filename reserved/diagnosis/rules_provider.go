@@ -14,9 +14,10 @@ import (
 // slow, and none of a loopback provider: on _broker the diagnosis itself is a
 // request in flight.
 
-// waiting reports a slot whose oldest request is slow.
+// waiting reports a slot whose oldest request is slow. The initialize of an upstream
+// that is being started has a deadline of its own.
 func (d *diagnosis) waiting(s *Slot) bool {
-	return s.Connected && s.PendingCount > 0 && d.slow(s.OldestPending)
+	return s.Connected && !d.starting(s) && s.PendingCount > 0 && d.slow(s.OldestPending)
 }
 
 // pathMismatch: a dedicated socket that has not said a word since it connected,
@@ -28,8 +29,8 @@ func pathMismatch(d *diagnosis) (found []Problem) {
 		}
 		found = append(found, Problem{
 			ID: "transport-path-mismatch", Severity: Error, Slot: s.Name,
-			Symptom: fmt.Sprintf("The provider of slot %s has been connected for %d ms on a dedicated socket and has never sent a message, with %s in flight, the oldest for %d ms.",
-				quote(s.Name), d.ageMs(s.ConnectedSince), count(s.PendingCount, "request"), d.ageMs(s.OldestPending)),
+			Symptom: fmt.Sprintf("The provider of slot %s has been connected for %s on a dedicated socket and has never sent a message, with %s in flight, the oldest for %s.",
+				quote(s.Name), d.age(s.ConnectedSince), count(s.PendingCount, "request"), d.age(s.OldestPending)),
 			Evidence: append(Evidence{
 				{"transport", s.Transport}, {"connected", true}, {"pendingCount", s.PendingCount},
 				{"clientCount", s.ClientCount}, {"sessionCount", s.SessionCount},
@@ -58,8 +59,8 @@ func notResponding(d *diagnosis) (found []Problem) {
 		}
 		found = append(found, Problem{
 			ID: "provider-not-responding", Severity: Warning, Slot: s.Name,
-			Symptom: fmt.Sprintf("The provider of slot %s has been connected for %d ms on a shared socket and has not sent a JSON-RPC message, with %s in flight, the oldest for %d ms.",
-				quote(s.Name), d.ageMs(s.ConnectedSince), count(s.PendingCount, "request"), d.ageMs(s.OldestPending)),
+			Symptom: fmt.Sprintf("The provider of slot %s has been connected for %s on a shared socket and has not sent a JSON-RPC message, with %s in flight, the oldest for %s.",
+				quote(s.Name), d.age(s.ConnectedSince), count(s.PendingCount, "request"), d.age(s.OldestPending)),
 			Evidence: append(Evidence{
 				{"transport", s.Transport}, {"pendingCount", s.PendingCount}, {"clientCount", s.ClientCount}, {"sessionCount", s.SessionCount},
 			}, d.silence(s)...),
@@ -71,7 +72,8 @@ func notResponding(d *diagnosis) (found []Problem) {
 	return found
 }
 
-// slowProvider: it has spoken before, so this is nothing but a slow call.
+// slowProvider: it has spoken before, so its framing and its path are right. Whether
+// it has ever answered a request is not known.
 func slowProvider(d *diagnosis) (found []Problem) {
 	for s := range d.inScope {
 		if !d.waiting(s) || s.Transport != msg.Dedicated && s.Transport != msg.Multiplexed || !s.Answered {
@@ -79,13 +81,13 @@ func slowProvider(d *diagnosis) (found []Problem) {
 		}
 		found = append(found, Problem{
 			ID: "provider-slow", Severity: Info, Slot: s.Name,
-			Symptom: fmt.Sprintf("The provider of slot %s works, with %s in flight, the oldest for %d ms.",
-				quote(s.Name), count(s.PendingCount, "request"), d.ageMs(s.OldestPending)),
+			Symptom: fmt.Sprintf("The provider of slot %s has sent messages since it connected, and %s without its answer, the oldest for %s.",
+				quote(s.Name), waitFor(s.PendingCount), d.age(s.OldestPending)),
 			Evidence: Evidence{
 				{"transport", s.Transport}, {"pendingCount", s.PendingCount}, {"oldestPendingMs", d.ageMs(s.OldestPending)},
 				{"heardSinceConnected", true}, {"slowAfterMs", d.slowFrom.Milliseconds()}, {"providerRequestTimeoutMs", d.RequestTimeoutMs},
 			},
-			Fix: "Nothing, if the tool is meant to take that long. " + d.deadline() +
+			Fix: "Nothing, if the tool is meant to take that long. If no request is ever answered, see that each answer has the id of its request. " + d.deadline() +
 				" A tool that needs longer sends notifications/progress, which extends the deadline up to ten times. " +
 				"If it hangs, cancel the call with notifications/cancelled, or restart the provider: its requests then fail at once.",
 		})
@@ -131,7 +133,7 @@ func restartLoop(d *diagnosis) (found []Problem) {
 		}
 		found = append(found, Problem{
 			ID: "restart-loop", Severity: Warning, Slot: s.Name,
-			Symptom: fmt.Sprintf("A provider attached to slot %s %d times within %d ms.", quote(s.Name), len(s.Attached), d.ageMs(oldest)),
+			Symptom: fmt.Sprintf("A provider attached to slot %s %d times within %s.", quote(s.Name), len(s.Attached), d.age(oldest)),
 			Evidence: Evidence{
 				{"attachments", len(s.Attached)}, {"withinMs", d.ageMs(oldest)}, {"newestMs", d.ageMs(s.Attached[0])},
 				{"connected", s.Connected}, {"transport", transport(s)}, {"providerTakeover", d.Takeover},
@@ -178,7 +180,7 @@ func neverConnected(d *diagnosis) (found []Problem) {
 		}
 		symptom := fmt.Sprintf("Slot %s exists because somebody named it; no provider has ever served it.", quote(s.Name))
 		if last := s.Attached[0]; !last.IsZero() {
-			symptom = fmt.Sprintf("Slot %s has no provider at present; the last one attached %d ms ago.", quote(s.Name), d.ageMs(last))
+			symptom = fmt.Sprintf("Slot %s has no provider at present; the last one attached %s ago%s.", quote(s.Name), d.age(last), cut(s))
 			evidence = append(evidence, Field{"lastAttachedAt", stamp{last}.text()})
 		}
 		found = append(found, Problem{
@@ -189,13 +191,25 @@ func neverConnected(d *diagnosis) (found []Problem) {
 	return found
 }
 
+// cut ends a sentence about a provider that the heartbeat has found dead.
+func cut(s *Slot) string {
+	if !s.LeftSilent {
+		return ""
+	}
+	return " and was cut by the broker, since it did not answer a ping of the heartbeat (providerHeartbeatIntervalMs)"
+}
+
 // fill says how a slot gets a provider.
 func (d *diagnosis) fill(s *Slot) string {
 	if name := d.misdialled(s.Name); name != "" {
 		return fmt.Sprintf("The name looks like a provider's URL: a provider that dials %s/%s becomes a client of this slot. %s",
 			d.providersURL(), wire.EncodeSlot(name), d.pairing(name))
 	}
-	if !s.Attached[0].IsZero() {
+	switch {
+	case s.LeftSilent:
+		return fmt.Sprintf("Its machine or network was away, or its program hung: a WebSocket library answers pings by itself as long as the program lets it. See that the provider runs and connects again by itself (MultiplexTransport and provider.NewTunnel do, the dedicated transport does not); "+
+			"one that is busy or throttled for longer than the heartbeat needs a longer one: %s. %s", setting("providerHeartbeatIntervalMs", "MCP_BROKER_PROVIDER_HEARTBEAT_MS", fmt.Sprint(2*max(d.HeartbeatMs, 1))), d.pairing(s.Name))
+	case !s.Attached[0].IsZero():
 		return "Start its provider again. " + d.pairing(s.Name)
 	}
 	hint := ""
@@ -223,10 +237,10 @@ func noProviders(d *diagnosis) []Problem {
 	known, slots := []string{}, 0
 	for i := range d.Slots {
 		s := &d.Slots[i]
-		if s.Connected && !s.Reserved {
+		if (s.Connected || s.Expected) && !s.Reserved {
 			return nil
 		}
-		if !s.Reserved {
+		if !s.Reserved && d.served(s) {
 			slots++
 		}
 		known = append(known, s.Name)

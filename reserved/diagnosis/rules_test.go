@@ -2,6 +2,7 @@ package diagnosis
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,6 +32,18 @@ func TestRules(t *testing.T) {
 
 		{"not started", func(f *Facts) { f.Broker.StartedAt = time.Time{} }, "", []string{"error broker-not-started"}},
 		{"not started, asked about a slot", func(f *Facts) { f.Broker.StartedAt = time.Time{} }, "pump-1", []string{"error broker-not-started"}},
+
+		{"a change of the configuration was refused", func(f *Facts) {
+			f.Configuration = Configuration{File: "/etc/broker.toml", ReloadedAt: ago(time.Minute), Refused: `broker.toml:3:1: unknown key "prot"`}
+		}, "", []string{"warning config-refused"}},
+		{"the same, asked about a slot", func(f *Facts) {
+			f.Configuration = Configuration{ReloadedAt: ago(time.Minute), Refused: "x"}
+		}, "pump-1", []string{"warning config-refused"}},
+		{"a change of the configuration was applied", func(f *Facts) {
+			f.Configuration = Configuration{File: "/etc/broker.toml", ReloadedAt: ago(time.Minute)}
+		}, "", nil},
+		{"a change waits for a restart", func(f *Facts) { f.Configuration.Restart = []string{"port"} }, "", []string{"warning config-needs-restart"}},
+		{"the same, asked about a slot", func(f *Facts) { f.Configuration.Restart = []string{"port"} }, "pump-1", nil},
 
 		{"bound wide", func(f *Facts) { f.Broker.BoundWide, f.Broker.Host = true, "0.0.0.0" }, "", []string{"warning port-bound-wide"}},
 		{"bound wide, providers authenticate", func(f *Facts) { f.Broker.BoundWide, f.Broker.ProviderAuth = true, true }, "", []string{"warning port-bound-wide"}},
@@ -81,6 +94,7 @@ func TestRules(t *testing.T) {
 		{"the broker's own failures", func(f *Facts) { f.pump().Restarts = 2 }, "pump-1", []string{"warning restart-loop pump-1"}},
 
 		{"a provider that left", func(f *Facts) { f.pump().leaves() }, "pump-1", []string{"info slot-never-connected pump-1"}},
+		{"a provider that the heartbeat has cut", func(f *Facts) { f.pump().leaves(); f.pump().LeftSilent = true }, "pump-1", []string{"info slot-never-connected pump-1"}},
 		{"a provider that left its client", func(f *Facts) { f.pump().leaves(); f.pump().ClientCount = 1 }, "pump-1", []string{"error slot-never-connected pump-1"}},
 		{"a provider that left a stdio host", func(f *Facts) { f.pump().leaves(); f.pump().OtherCount = 1 }, "pump-1", []string{"error slot-never-connected pump-1"}},
 		{"a misspelt name", func(f *Facts) { s := f.add("pmup-1", msg.Dedicated); s.Attached = attached(); s.leaves() }, "", []string{"info slot-never-connected pmup-1"}},
@@ -132,6 +146,15 @@ func TestRules(t *testing.T) {
 			f.pump().leaves()
 			f.Aggregate.Members[1] = Member{Slot: "pump-1", Reason: "provider disconnected"}
 		}, "pump-1", []string{"info slot-never-connected pump-1"}},
+		{"an _all that contains this one", func(f *Facts) {
+			f.Aggregate.Members[1] = Member{Slot: "pump-1", Loop: true, Reason: "it is an _all that contains this broker: a loop"}
+		}, "", []string{"warning aggregate-loop pump-1"}},
+		{"the same, asked about _all", func(f *Facts) {
+			f.Aggregate.Members[1] = Member{Slot: "pump-1", Loop: true, Reason: "it is an _all that contains this broker: a loop"}
+		}, "_all", []string{"warning aggregate-loop pump-1"}},
+		{"the same, asked about another slot", func(f *Facts) {
+			f.Aggregate.Members[1] = Member{Slot: "pump-1", Loop: true, Reason: "it is an _all that contains this broker: a loop"}
+		}, "_broker", nil},
 		{"half a catalog", func(f *Facts) { f.Aggregate.Members[1].Reason = "tools/list repeated its cursor" }, "", []string{"warning aggregate-member-incomplete pump-1"}},
 		{"half a catalog, asked about another slot", func(f *Facts) { f.Aggregate.Members[1].Reason = "tools/list repeated its cursor" }, "_broker", nil},
 
@@ -175,7 +198,7 @@ func TestRules(t *testing.T) {
 					line += " " + p.Slot
 				}
 				got = append(got, line)
-				if p.Symptom == "" || p.Fix == "" || len(p.Evidence) == 0 {
+				if p.Symptom == "" || p.Fix == "" || len(p.Evidence) == 0 || strings.Contains(p.Fix, "%3C") {
 					t.Errorf("%s: symptom %q, evidence %v, fix %q", p.ID, p.Symptom, p.Evidence, p.Fix)
 				}
 			}

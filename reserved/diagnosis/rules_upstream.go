@@ -3,7 +3,6 @@ package diagnosis
 import (
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 
 	"mcpbroker/actors/msg"
@@ -26,12 +25,13 @@ func (d *diagnosis) upstreams(applies func(*msg.Instance) bool) iter.Seq[*msg.In
 // managed reports a slot that an upstream fills.
 func (d *diagnosis) managed(slot string) bool { return d.instance(slot) != nil }
 
-func (d *diagnosis) instance(slot string) *msg.Instance {
-	n := slices.IndexFunc(d.Instances, func(i msg.Instance) bool { return i.Slot == slot })
-	if n < 0 {
-		return nil
-	}
-	return &d.Instances[n]
+func (d *diagnosis) instance(slot string) *msg.Instance { return d.behind[slot] }
+
+// starting reports a slot whose upstream is connected to it and has not answered
+// initialize yet. Calls of clients are held back meanwhile.
+func (d *diagnosis) starting(s *Slot) bool {
+	i := d.instance(s.Name)
+	return i != nil && !i.Isolated && s.Connected && i.Since.IsZero()
 }
 
 // isProcess: it is a child, and no remote server.
@@ -76,22 +76,36 @@ func (d *diagnosis) trouble(i *msg.Instance) Evidence {
 		{"lastAttemptAt", stamp{i.LastAttempt}.text()}, {"nextRetryAt", stamp{i.NextRetry}.text()}, {"restarts", i.Restarts},
 		{"kind", i.Kind}, {"target", i.Target},
 	}
-	if len(i.Tail) > 0 {
-		e = append(e, Field{"lastStderrLine", i.Tail[len(i.Tail)-1]})
+	if line, ok := lastLine(i); ok {
+		e = append(e, Field{"lastStderrLine", line})
 	}
 	return e
 }
 
+// lastLine is the last one on standard error: the tail has what the broker put between
+// two processes, too, and what came on standard output.
+func lastLine(i *msg.Instance) (line string, ok bool) {
+	for n := len(i.Tail) - 1; n >= 0; n-- {
+		if line := i.Tail[n]; !strings.HasPrefix(line, "--- process") && !strings.HasPrefix(line, "stdout: ") {
+			return line, true
+		}
+	}
+	return "", false
+}
+
 // attempts says how often it was tried and when it is again.
 func (d *diagnosis) attempts(i *msg.Instance) string {
-	tried := count(i.Attempt, "attempt") + " in a row failed"
+	tried, next := count(i.Attempt, "attempt")+" in a row failed, and ", "the next one"
+	if i.Cause != "" && i.Cause != msg.CauseStart && i.Attempt <= 1 {
+		tried, next = "", "the next attempt" // it had been started
+	}
 	switch {
 	case i.GaveUp:
-		return tried + " and there will be no further one"
+		return tried + "there will be no further attempt"
 	case i.NextRetry.IsZero():
-		return tried + ", and the next one is under way"
+		return tried + next + " is under way"
 	}
-	return fmt.Sprintf("%s, and the next one is in %d ms", tried, max(0, i.NextRetry.Sub(d.Now).Milliseconds()))
+	return fmt.Sprintf("%s%s is in %s", tried, next, span(max(0, i.NextRetry.Sub(d.Now).Milliseconds())))
 }
 
 func secretMissing(d *diagnosis) (found []Problem) {
@@ -142,10 +156,10 @@ func crashLoop(d *diagnosis) (found []Problem) {
 
 // lastWords quotes what is known of the end of an upstream.
 func lastWords(i *msg.Instance) string {
-	switch {
-	case len(i.Tail) > 0:
-		return " The last line of its standard error: " + i.Tail[len(i.Tail)-1]
-	case i.Error != "":
+	if line, ok := lastLine(i); ok {
+		return " The last line of its standard error: " + line
+	}
+	if i.Error != "" {
 		return " The last error: " + i.Error + "."
 	}
 	return ""
@@ -160,10 +174,9 @@ func whyItEnds(i *msg.Instance) string {
 		return fmt.Sprintf("Run %s for the last lines it wrote to standard error, and start its command line in a shell to see what it does: %s. "+
 			environment, command("logs", i.Slot), i.Target, entry(i)) + again
 	case "bundle":
-		return fmt.Sprintf("If it is refused, 'broker bundle verify' tells more: give it %s, and the publicKey of the entry with --public-key. "+
-			"If it ends, run %s for the last lines it wrote to standard error. "+environment, i.Target, command("logs", i.Slot), entry(i)) + again
+		return fmt.Sprintf("Run %s for the last lines it wrote to standard error. "+environment, command("logs", i.Slot), entry(i)) + again
 	}
-	return fmt.Sprintf("See that the server at %s runs and can be reached from this machine, and read its own log; a proxy in between may end idle connections. "+
+	return fmt.Sprintf("See that the server at %s runs and can be reached from this machine, and read its own log; a proxy or firewall in between may refuse or end connections. "+
 		"An address that has changed is set as url in %s of broker.toml; "+takenOver+".", i.Target, entry(i)) + again
 }
 
@@ -173,8 +186,7 @@ func gaveUp(d *diagnosis) (found []Problem) {
 			ID: "upstream-gave-up", Severity: Error, Slot: i.Slot,
 			Symptom:  fmt.Sprintf("Upstream %s was given up: %s (maxRestarts). The last error: %s.%s", quote(i.Slot), d.attempts(i), i.Error, stderrLine(i)),
 			Evidence: d.trouble(i),
-			Fix: fmt.Sprintf("Remove the cause, then run %s. To have it tried for ever, take maxRestarts out of %s of broker.toml; "+takenOver+".",
-				command("restart", i.Slot), entry(i)),
+			Fix:      d.fixOf(i) + fmt.Sprintf(" Nothing else starts it again. To have it tried for ever, take maxRestarts out of %s of broker.toml; "+takenOver+".", entry(i)),
 		})
 	}
 	return found
@@ -182,7 +194,7 @@ func gaveUp(d *diagnosis) (found []Problem) {
 
 // stderrLine quotes what the error does not.
 func stderrLine(i *msg.Instance) string {
-	if n := len(i.Tail); n == 0 || strings.Contains(i.Error, i.Tail[n-1]) {
+	if line, ok := lastLine(i); !ok || strings.Contains(i.Error, line) {
 		return ""
 	}
 	return lastWords(i)
@@ -191,26 +203,45 @@ func stderrLine(i *msg.Instance) string {
 // upstreamFailed: it cannot be started, and no other rule knows more.
 func upstreamFailed(d *diagnosis) (found []Problem) {
 	for i := range d.upstreams(func(i *msg.Instance) bool {
-		return i.Verdict == msg.Failed && !i.Unresolved && !i.Denied && !i.CrashLoop && !i.GaveUp
+		return i.Verdict == msg.Failed && !i.Unresolved && !i.Denied && !i.CrashLoop && !i.GaveUp && i.Cause != msg.CauseChecks
 	}) {
 		found = append(found, Problem{
 			ID: "upstream-failed", Severity: Error, Slot: i.Slot,
-			Symptom:  fmt.Sprintf("Upstream %s cannot be started: %s; %s.%s", quote(i.Slot), i.Error, d.attempts(i), stderrLine(i)),
-			Evidence: d.trouble(i), Fix: whyItEnds(i),
+			Symptom:  fmt.Sprintf("Upstream %s %s: %s; %s.%s", quote(i.Slot), down(i), i.Error, d.attempts(i), stderrLine(i)),
+			Evidence: d.trouble(i), Fix: d.fixOf(i),
 		})
 	}
 	return found
 }
 
+// down begins to say why.
+func down(i *msg.Instance) string {
+	switch i.Cause {
+	case msg.CauseEnded:
+		return "ended while it served, and is down"
+	case msg.CauseSlot:
+		return "is not started, since its slot is taken"
+	}
+	return "is down"
+}
+
+// unhealthy: its checks fail. One the broker has ended for that is no crash.
 func unhealthy(d *diagnosis) (found []Problem) {
-	for i := range d.upstreams(func(i *msg.Instance) bool { return i.Verdict == msg.Unhealthy || i.Verdict == msg.Degraded }) {
-		severity, what := Error, "is unhealthy: as many checks in a row failed as healthCheck.failureThreshold, and its connection is being made again"
-		if i.Verdict == msg.Degraded {
-			severity, what = Warning, "is degraded: its last check failed"
+	for i := range d.upstreams(func(i *msg.Instance) bool {
+		return i.Verdict == msg.Unhealthy || i.Verdict == msg.Degraded || i.Verdict == msg.Failed && i.Cause == msg.CauseChecks && !i.GaveUp
+	}) {
+		severity, what := Error, "is connected and unhealthy: as many checks in a row failed as healthCheck.failureThreshold, and its connection is being made again"
+		switch {
+		case i.Verdict == msg.Degraded:
+			severity, what = Warning, "is connected and degraded: its last check failed"
+		case i.Verdict == msg.Failed:
+			what = "was ended by the broker, since its checks failed; " + d.attempts(i)
+		case i.Unremedied:
+			what = "is connected and unhealthy: its checks fail as they did before its connection was made again, so it goes on serving and is not restarted for that"
 		}
 		found = append(found, Problem{
 			ID: "upstream-unhealthy", Severity: severity, Slot: i.Slot,
-			Symptom:  fmt.Sprintf("Upstream %s is connected and %s. %s.", quote(i.Slot), what, i.Error),
+			Symptom:  fmt.Sprintf("Upstream %s %s. %s.", quote(i.Slot), what, i.Error),
 			Evidence: append(Evidence{{"check", i.Check}}, d.trouble(i)...),
 			Fix:      d.checkByHand(i),
 		})
@@ -219,6 +250,10 @@ func unhealthy(d *diagnosis) (found []Problem) {
 }
 
 func (d *diagnosis) checkByHand(i *msg.Instance) string {
+	if i.ToolMissing {
+		return fmt.Sprintf("The server has no tool %s: names are case-sensitive, and those it has are listed by %s. Correct healthCheck.tool in %s of broker.toml, or take it out; %s. The server itself may be in order, and its calls are served.",
+			quote(i.Check), command("tools", i.Slot), entry(i), takenOver)
+	}
 	where := fmt.Sprintf("Run %s for what it writes to standard error. ", command("logs", i.Slot))
 	if !isProcess(i) {
 		where = fmt.Sprintf("Read the log of the server at %s. ", i.Target)
@@ -264,7 +299,7 @@ func upstreamNotResponding(d *diagnosis) (found []Problem) {
 		}
 		found = append(found, Problem{
 			ID: "upstream-not-responding", Severity: Warning, Slot: s.Name,
-			Symptom: fmt.Sprintf("The upstream of slot %s has %s in flight, the oldest for %d ms.", quote(s.Name), count(s.PendingCount, "request"), d.ageMs(s.OldestPending)),
+			Symptom: fmt.Sprintf("The upstream of slot %s has %s in flight, the oldest for %s.", quote(s.Name), count(s.PendingCount, "request"), d.age(s.OldestPending)),
 			Evidence: Evidence{
 				{"transport", s.Transport}, {"pendingCount", s.PendingCount}, {"oldestPendingMs", d.ageMs(s.OldestPending)},
 				{"slowAfterMs", d.slowFrom.Milliseconds()}, {"providerRequestTimeoutMs", d.RequestTimeoutMs},

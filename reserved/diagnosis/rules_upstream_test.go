@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,6 +35,14 @@ func fails(s *Slot, i *msg.Instance, n int) {
 	i.Error = "exited with code 1"
 }
 
+// restarts takes an upstream down for a moment: it is a member of _all that stays.
+func restarts(f *Facts, s *Slot, i *msg.Instance) {
+	s.leaves()
+	s.Expected, s.Aggregate, i.Verdict = true, true, msg.Starting
+	m := &f.Aggregate.Members[len(f.Aggregate.Members)-1]
+	m.Restarting, m.Reason = true, "its lists are those of before the restart"
+}
+
 // Each rule about upstreams where it fires and where it must not (spec 06, spec 03
 // 2.5.1 upstream-not-responding). The list is all that is reported.
 func TestUpstreamRules(t *testing.T) {
@@ -47,6 +56,16 @@ func TestUpstreamRules(t *testing.T) {
 		{"starting", func(_ *Facts, s *Slot, i *msg.Instance) { s.leaves(); i.Verdict = msg.Starting }, "", nil},
 		{"starting, with clients that wait", func(_ *Facts, s *Slot, i *msg.Instance) { s.leaves(); s.ClientCount, i.Verdict = 3, msg.Starting }, "", nil},
 		{"stopping", func(_ *Facts, s *Slot, i *msg.Instance) { s.leaves(); i.Verdict = msg.Halted }, "", nil},
+
+		{"started again, a member of _all", restarts, "", []string{"info aggregate-member-restarting up"}},
+		{"the same, asked about it", restarts, "up", []string{"info aggregate-member-restarting up"}},
+		{"the same, asked about _all", restarts, "_all", []string{"info aggregate-member-restarting up"}},
+		{"the same, asked about another", restarts, "pump-1", nil},
+		{"the only one is started again", func(f *Facts, s *Slot, i *msg.Instance) {
+			restarts(f, s, i)
+			f.Slots[2] = *s
+			f.Slots, f.Aggregate.Members = f.Slots[:3], slices.Delete(f.Aggregate.Members, 1, 2)
+		}, "", []string{"info aggregate-member-restarting up"}},
 
 		{"live", func(_ *Facts, _ *Slot, i *msg.Instance) { i.Verdict, i.Check = msg.Live, "tools/list" }, "", []string{"info upstream-live-only up"}},
 		{"live, asked about it", func(_ *Facts, _ *Slot, i *msg.Instance) { i.Verdict, i.Check = msg.Live, "tools/list" }, "up", []string{"info upstream-live-only up"}},
@@ -81,6 +100,20 @@ func TestUpstreamRules(t *testing.T) {
 		{"unhealthy", func(_ *Facts, _ *Slot, i *msg.Instance) {
 			i.Verdict, i.Error = msg.Unhealthy, "Readiness check (ls) failed: x"
 		}, "", []string{"error upstream-unhealthy up"}},
+		{"ended by the broker after its checks", func(_ *Facts, s *Slot, i *msg.Instance) {
+			fails(s, i, 1)
+			i.Cause, i.Error = msg.CauseChecks, "Readiness check (ls) failed: x"
+		}, "", []string{"error upstream-unhealthy up"}},
+		{"its checks go on to fail", func(_ *Facts, _ *Slot, i *msg.Instance) { i.Verdict, i.Unremedied = msg.Unhealthy, true }, "", []string{"error upstream-unhealthy up"}},
+		{"given up after its checks", func(_ *Facts, s *Slot, i *msg.Instance) {
+			fails(s, i, 3)
+			i.Cause, i.GaveUp, i.NextRetry = msg.CauseChecks, true, time.Time{}
+		}, "", []string{"error upstream-gave-up up"}},
+		{"killed while it served", func(_ *Facts, s *Slot, i *msg.Instance) { fails(s, i, 1); i.Cause = msg.CauseEnded }, "", []string{"error upstream-failed up"}},
+		{"another provider holds its slot", func(f *Facts, s *Slot, i *msg.Instance) {
+			i.Verdict, i.Cause, i.Attempt, i.NextRetry, i.Error = msg.Failed, msg.CauseSlot, 1, now.Add(time.Minute), "its slot is held"
+			s.Transport = msg.Dedicated
+		}, "", []string{"error upstream-failed up"}},
 		{"unhealthy, asked about another", func(_ *Facts, _ *Slot, i *msg.Instance) { i.Verdict = msg.Unhealthy }, "pump-1", nil},
 
 		{"a slow call", func(_ *Facts, s *Slot, _ *msg.Instance) { s.waits(1, 6*time.Second) }, "", []string{"warning upstream-not-responding up"}},
@@ -88,6 +121,15 @@ func TestUpstreamRules(t *testing.T) {
 		{"the same, of an upstream that is not described", func(f *Facts, s *Slot, _ *msg.Instance) { f.Instances = f.Instances[:0]; s.waits(1, 6*time.Second) }, "",
 			[]string{"warning upstream-not-responding up"}},
 		{"a quick call", func(_ *Facts, s *Slot, _ *msg.Instance) { s.waits(9, 5*time.Second) }, "", nil},
+		{"it has not answered initialize yet", func(_ *Facts, s *Slot, i *msg.Instance) {
+			i.Verdict, i.Since = msg.Starting, time.Time{}
+			s.waits(1, 6*time.Second)
+		}, "", nil},
+		{"the same, and _all waits for it", func(f *Facts, s *Slot, i *msg.Instance) {
+			i.Verdict, i.Since = msg.Starting, time.Time{}
+			s.waits(1, 6*time.Second)
+			f.Aggregate.Members[2] = Member{Slot: "up", Joining: true, Reason: "handshake in progress"}
+		}, "", nil},
 		{"calls that are held back", func(_ *Facts, s *Slot, i *msg.Instance) {
 			s.leaves()
 			s.waits(1, time.Hour)
@@ -123,33 +165,47 @@ func TestUpstreamRules(t *testing.T) {
 // field and the variable.
 func TestUpstreamSymptoms(t *testing.T) {
 	tests := []struct {
-		edit                 func(*Slot, *msg.Instance)
+		edit                 func(*Facts, *Slot, *msg.Instance)
 		id, symptom, evident string
 	}{
-		{func(s *Slot, i *msg.Instance) {
+		{func(_ *Facts, s *Slot, i *msg.Instance) {
 			fails(s, i, 2)
-			i.CrashLoop, i.Restarts, i.Tail = true, 6, []string{"ready", "no DISPLAY"}
+			i.CrashLoop, i.Restarts, i.Tail = true, 6, []string{"ready", "no DISPLAY", "stdout: usage", "--- process 7 ended: exit code 1 ---"}
 		}, "upstream-crash-loop",
-			`Upstream "up" answers the handshake and ends soon after, again and again; it was started 7 times. It is down: 2 attempts in a row failed, and the next one is in 10000 ms. The last line of its standard error: no DISPLAY`,
+			`Upstream "up" answers the handshake and ends soon after, again and again; it was started 7 times. It is down: 2 attempts in a row failed, and the next one is in 10s. The last line of its standard error: no DISPLAY`,
 			`{"verdict":"error","error":"exited with code 1","attemptCount":2,"lastAttemptAt":"2026-03-01T11:59:40.000Z","nextRetryAt":"2026-03-01T12:00:10.000Z","restarts":6,"kind":"stdio","target":"npx server","lastStderrLine":"no DISPLAY"}`},
-		{func(s *Slot, i *msg.Instance) {
+		{func(_ *Facts, s *Slot, i *msg.Instance) {
 			fails(s, i, 1)
 			i.Unresolved, i.Error, i.NextRetry = true, "env.TOKEN: unresolved: the variable CRM_TOKEN is not set", time.Time{}
 		}, "upstream-secret-missing",
 			`Upstream "up" is not started, since one of its settings cannot be resolved: env.TOKEN: unresolved: the variable CRM_TOKEN is not set; 1 attempt in a row failed, and the next one is under way.`,
 			`{"verdict":"error","error":"env.TOKEN: unresolved: the variable CRM_TOKEN is not set","attemptCount":1,"lastAttemptAt":"2026-03-01T11:59:40.000Z","nextRetryAt":null,"restarts":0,"kind":"stdio","target":"npx server"}`},
-		{func(s *Slot, i *msg.Instance) {
+		{func(_ *Facts, s *Slot, i *msg.Instance) {
 			fails(s, i, 3)
 			i.GaveUp = true
 		}, "upstream-gave-up",
-			`Upstream "up" was given up: 3 attempts in a row failed and there will be no further one (maxRestarts). The last error: exited with code 1.`, ""},
-		{func(s *Slot, i *msg.Instance) { s.waits(2, 7*time.Second) }, "upstream-not-responding",
-			`The upstream of slot "up" has 2 requests in flight, the oldest for 7000 ms.`,
+			`Upstream "up" was given up: 3 attempts in a row failed, and there will be no further attempt (maxRestarts). The last error: exited with code 1.`, ""},
+		{func(_ *Facts, s *Slot, i *msg.Instance) {
+			fails(s, i, 1)
+			i.Cause, i.Error = msg.CauseEnded, "it was killed by SIGKILL"
+		}, "upstream-failed",
+			`Upstream "up" ended while it served, and is down: it was killed by SIGKILL; the next attempt is in 10s.`, ""},
+		{func(_ *Facts, s *Slot, i *msg.Instance) {
+			fails(s, i, 1)
+			i.Cause, i.Error = msg.CauseChecks, "Readiness check (ls) failed: x"
+		}, "upstream-unhealthy",
+			`Upstream "up" was ended by the broker, since its checks failed; the next attempt is in 10s. Readiness check (ls) failed: x.`, ""},
+		{func(_ *Facts, s *Slot, i *msg.Instance) { s.waits(2, 7*time.Second) }, "upstream-not-responding",
+			`The upstream of slot "up" has 2 requests in flight, the oldest for 7s.`,
 			`{"transport":"stdio","pendingCount":2,"oldestPendingMs":7000,"slowAfterMs":5000,"providerRequestTimeoutMs":60000}`},
+		{func(f *Facts, s *Slot, i *msg.Instance) { restarts(f, s, i); i.Restarts = 1 }, "aggregate-member-restarting",
+			`The upstream of slot "up" is being started again. _all shows what it published before, and calls of it wait: its lists are those of before the restart.`,
+			`{"reason":"its lists are those of before the restart","joinedForMs":60000,"verdict":"starting","restarts":1}`},
 	}
 	for _, tt := range tests {
 		f := healthy()
-		tt.edit(f.upstream("stdio"))
+		s, i := f.upstream("stdio")
+		tt.edit(f, s, i)
 		p := Diagnose(*f, "up").Problems[0]
 		if p.ID != tt.id || p.Symptom != tt.symptom {
 			t.Errorf("%s:\n got %s\nwant %s", p.ID, p.Symptom, tt.symptom)
@@ -252,8 +308,13 @@ func TestFixesFitTheKind(t *testing.T) {
 		edit           func(*Facts, *Slot, *msg.Instance)
 	}{
 		{"stdio", "upstream-failed", "start its command line in a shell to see what it does: npx server.", func(_ *Facts, s *Slot, i *msg.Instance) { fails(s, i, 1) }},
-		{"bundle", "upstream-failed", "If it is refused, 'broker bundle verify' tells more: give it npx server, and the publicKey of the entry with --public-key.",
-			func(_ *Facts, s *Slot, i *msg.Instance) { fails(s, i, 1) }},
+		{"bundle", "upstream-failed", "Run 'broker logs up' for the last lines it wrote to standard error.", func(_ *Facts, s *Slot, i *msg.Instance) { fails(s, i, 1) }},
+		{"stdio", "upstream-failed", `Give the entry of [[stdioUpstreams]] with name = "up" of broker.toml another name, or end that provider;`,
+			func(_ *Facts, s *Slot, i *msg.Instance) { fails(s, i, 1); i.Cause = msg.CauseSlot }},
+		{"sse", "upstream-unhealthy", `The server has no tool "ls": names are case-sensitive`,
+			func(_ *Facts, _ *Slot, i *msg.Instance) {
+				i.Verdict, i.Unremedied, i.ToolMissing = msg.Unhealthy, true, true
+			}},
 		{"stdio", "aggregate-missing-live-slots", `Nothing, if that is meant. Set aggregate = true in the entry with name = "up" of broker.toml; `,
 			func(f *Facts, s *Slot, _ *msg.Instance) {
 				s.Aggregate, f.Aggregate.Members = false, f.Aggregate.Members[:len(f.Aggregate.Members)-1]

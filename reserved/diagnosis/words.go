@@ -45,7 +45,7 @@ func (d *diagnosis) pairing(slot string) string {
 // deadline says what releases an unanswered request.
 func (d *diagnosis) deadline() string {
 	if d.RequestTimeoutMs > 0 {
-		return fmt.Sprintf("A request without an answer ends after %d ms (providerRequestTimeoutMs) with an error to its caller.", d.RequestTimeoutMs)
+		return fmt.Sprintf("A request without an answer ends after %s (providerRequestTimeoutMs = %d) with an error to its caller.", span(d.RequestTimeoutMs), d.RequestTimeoutMs)
 	}
 	return "providerRequestTimeoutMs is 0, so a request without an answer never ends and no error ever comes: " +
 		setting("providerRequestTimeoutMs", "MCP_BROKER_PROVIDER_REQUEST_TIMEOUT_MS", "60000") + "."
@@ -54,14 +54,21 @@ func (d *diagnosis) deadline() string {
 // heartbeat says what notices a dead provider.
 func (d *diagnosis) heartbeat() string {
 	if d.HeartbeatMs > 0 {
-		return fmt.Sprintf("A provider whose socket is dead is cut after one or two heartbeats of %d ms (providerHeartbeatIntervalMs); a pong does not prove that its handler runs.", d.HeartbeatMs)
+		return fmt.Sprintf("A provider whose socket is dead is cut after one or two heartbeats of %s (providerHeartbeatIntervalMs = %d); a pong does not prove that its handler runs.", span(d.HeartbeatMs), d.HeartbeatMs)
 	}
 	return "The heartbeat is off, so a dead provider is never noticed: " +
 		setting("providerHeartbeatIntervalMs", "MCP_BROKER_PROVIDER_HEARTBEAT_MS", "30000") + "."
 }
 
+// anySlot stands for the name of a slot nobody has made yet.
+const anySlot = "<slot>"
+
 // optIn is how a provider of each kind joins _all.
 func (d *diagnosis) optIn(slot string) string {
+	url := d.providerURL(slot)
+	if slot == anySlot {
+		url = d.ws() + d.Broker.Paths.Provider + "/" + anySlot
+	}
 	if d.managed(slot) {
 		return fmt.Sprintf("Set aggregate = true in the entry with name = %s of broker.toml; "+takenOver+". Then list the tools at %s.", quote(slot), d.mcpURL(wire.SlotAggregate))
 	}
@@ -71,7 +78,23 @@ func (d *diagnosis) optIn(slot string) string {
 		"on the shared socket, send {\"provider\":%s,\"payload\":{\"jsonrpc\":\"2.0\",\"method\":\"notifications/register\",\"params\":{\"aggregate\":true}}}. "+
 		"A provider that the broker itself starts or dials: aggregate = true in its entry in broker.toml; "+takenOver+". "+
 		"Install the message handler before connecting, since the broker sends initialize at once. Then list the tools at %s.",
-		quote(d.providerURL(slot)), quote(slot), quote(d.providersURL()), quote(slot), d.mcpURL(wire.SlotAggregate))
+		quote(url), quote(slot), quote(d.providersURL()), quote(slot), d.mcpURL(wire.SlotAggregate))
+}
+
+// span is a time in milliseconds as a sentence has it: in the largest two units.
+func span(ms int64) string {
+	seconds := ms / 1000
+	switch {
+	case ms > -1000 && ms < 1000:
+		return fmt.Sprintf("%dms", ms)
+	case seconds < 2*60:
+		return fmt.Sprintf("%ds", seconds)
+	case seconds < 60*60:
+		return fmt.Sprintf("%dm%02ds", seconds/60, seconds%60)
+	case seconds < 24*60*60:
+		return fmt.Sprintf("%dh%02dm", seconds/3600, seconds/60%60)
+	}
+	return fmt.Sprintf("%dd%02dh", seconds/86400, seconds/3600%24)
 }
 
 // quote spells a name as JSON and JavaScript do.
@@ -83,6 +106,14 @@ func count(n int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// waitFor is how a sentence about requests that wait goes on.
+func waitFor(n int) string {
+	if n == 1 {
+		return "1 request waits"
+	}
+	return fmt.Sprintf("%d requests wait", n)
 }
 
 // has is "has" or "have", as count(n) needs it.

@@ -19,6 +19,10 @@ import (
 type Config struct {
 	Identity Identity
 
+	// Configuration tells what became of the configuration file. It may be nil, and
+	// must not wait.
+	Configuration func() Configuration
+
 	// Aggregate: the broker serves _all, of which _broker is always a member.
 	Aggregate bool
 
@@ -76,7 +80,7 @@ func Start(sys *rt.System, registry msg.Ref, cfg Config) (*rt.Ref, error) {
 		return nil, err
 	}
 	a := &Actor{sys: sys, registry: registry, diagnose: cfg.Diagnose, instances: cfg.Instances, restart: cfg.Restart, clock: time.Now, state: newState(settings{
-		identity: cfg.Identity, aggregate: cfg.Aggregate, instances: cfg.Instances != nil && cfg.Restart != nil, guide: cfg.Guide, topics: cfg.Topics, wordings: texts,
+		identity: cfg.Identity, configuration: cfg.Configuration, aggregate: cfg.Aggregate, instances: cfg.Instances != nil && cfg.Restart != nil, guide: cfg.Guide, topics: cfg.Topics, wordings: texts,
 		maxSessions: cfg.MaxSessions, maxPending: cfg.MaxPending, maxSubsPerClient: cfg.MaxSubscriptionsPerClient,
 		maxSubsPerSlot: cfg.MaxSubscriptionsPerSlot, maxURIs: cfg.MaxURILength,
 	}, registry)}

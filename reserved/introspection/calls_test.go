@@ -118,6 +118,31 @@ func call(name, arguments string) string {
 	return `"method":"tools/call","params":{"name":"` + name + `"` + arguments + `}`
 }
 
+// A broker with a configuration file tells what became of its last change.
+func TestBrokerInfoConfiguration(t *testing.T) {
+	var c Configuration
+	w := newWorld(t, func(s *settings) { s.configuration = func() Configuration { return c } })
+	w.join(1)
+	for _, tt := range []struct {
+		is   Configuration
+		want string
+	}{
+		{Configuration{}, ""},
+		{Configuration{File: "/etc/b.toml"}, `"configuration":{"file":"/etc/b.toml","lastReload":null,"needsRestart":[]}`},
+		{Configuration{File: "/etc/b.toml", ReloadedAt: epoch, Refused: "b.toml:1:1: no"},
+			`"configuration":{"file":"/etc/b.toml","lastReload":{"at":"2026-11-30T12:00:00.000Z","applied":false,"error":"b.toml:1:1: no"},"needsRestart":[]}`},
+		{Configuration{ReloadedAt: epoch, Restart: []string{"port"}},
+			`"configuration":{"file":null,"lastReload":{"at":"2026-11-30T12:00:00.000Z","applied":true,"error":null},"needsRestart":["port"]}`},
+	} {
+		c = tt.is
+		want := infoObject
+		if tt.want != "" {
+			want = strings.TrimSuffix(infoObject, "}") + "," + tt.want + "}"
+		}
+		w.answers(call("broker_info", ""), returns(want))
+	}
+}
+
 // Spec 03 1.4 broker_info, and broker://info of 1.5.
 func TestBrokerInfo(t *testing.T) {
 	w := newWorld(t, nil)

@@ -23,6 +23,14 @@ type Identity struct {
 	Paths     Paths
 }
 
+// Configuration is what became of the broker's configuration file since its start.
+type Configuration struct {
+	File       string    // empty: there is none
+	ReloadedAt time.Time // when a change of it was last looked at; zero: never
+	Refused    string    // why that was not taken; empty when it was
+	Restart    []string  // settings that were taken and wait for a restart
+}
+
 // Paths are the effective URL paths of the broker.
 type Paths struct {
 	Provider  string `json:"provider"`
@@ -38,12 +46,13 @@ type Topic struct{ Topic, Title, Summary string }
 
 // settings are what the core needs to know.
 type settings struct {
-	identity  Identity
-	aggregate bool
-	instances bool // what asks upstreams can be served
-	guide     func(topic string) (string, bool)
-	topics    []Topic
-	wordings  *wordings
+	identity      Identity
+	configuration func() Configuration // nil: not known
+	aggregate     bool
+	instances     bool // what asks upstreams can be served
+	guide         func(topic string) (string, bool)
+	topics        []Topic
+	wordings      *wordings
 
 	maxSessions, maxPending                   int
 	maxSubsPerClient, maxSubsPerSlot, maxURIs int

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"mcpbroker/actors/msg"
@@ -32,13 +33,15 @@ func (a *Actor) look(r *round) {
 		done.answers[0] = a.aboutInstances(r.questions[0])
 		return
 	}
+	asked := a.askUpstreams()
 	info, err := a.lookAtOne(r.slot)
+	behind := <-asked
 	for i, q := range r.questions {
 		if err != nil {
 			done.answers[i] = q.fail(err)
 			continue
 		}
-		done.answers[i] = q.status(a.clock(), info)
+		done.answers[i] = q.status(a.clock(), info, behind)
 	}
 }
 
@@ -67,14 +70,41 @@ func (a *Actor) lookAtOne(slot string) (*msg.SlotInfo, *wire.Error) {
 }
 
 func (a *Actor) lookAtAll(r *round, answers []any) {
+	var behind <-chan upstreams
+	if slices.ContainsFunc(r.questions, func(q *question) bool { return q.kind == askList }) {
+		behind = a.askUpstreams()
+	}
 	infos, err := a.survey()
+	var found upstreams
+	if behind != nil {
+		found = <-behind
+	}
 	for i, q := range r.questions {
 		if err != nil {
 			answers[i] = q.fail(err)
 			continue
 		}
-		a.answer(q, infos, &answers[i])
+		a.answer(q, infos, found, &answers[i])
 	}
+}
+
+// askUpstreams describes the upstreams while the caller asks the slots. What does not
+// answer in time is not known.
+func (a *Actor) askUpstreams() <-chan upstreams {
+	reply := make(chan upstreams, 1)
+	if a.instances == nil {
+		reply <- nil
+		return reply
+	}
+	a.sys.Go(func() {
+		var found upstreams
+		defer func() { reply <- found }()
+		defer a.recovered()
+		if all, err := a.surveyInstances(); err == nil {
+			found = upstreamsOf(all)
+		}
+	})
+	return reply
 }
 
 // survey describes all slots, in the order they were created.
@@ -99,10 +129,10 @@ func (a *Actor) survey() ([]msg.SlotInfo, *wire.Error) {
 
 // answer answers one question about all slots. If that fails it keeps the answer
 // it has.
-func (a *Actor) answer(q *question, infos []msg.SlotInfo, to *any) {
+func (a *Actor) answer(q *question, infos []msg.SlotInfo, behind upstreams, to *any) {
 	defer a.recovered()
 	if q.kind == askList {
-		*to = q.list(a.clock(), infos)
+		*to = q.list(a.clock(), infos, behind)
 		return
 	}
 	if q.slot != "" && !contains(infos, q.slot) {

@@ -2,7 +2,6 @@ package introspection
 
 import (
 	"fmt"
-	"math"
 	"time"
 
 	"mcpbroker/actors/mcp"
@@ -60,6 +59,10 @@ type instanceInfo struct {
 	Denied        bool    `json:"denied"`
 	GaveUp        bool    `json:"gaveUp"`
 	CrashLoop     bool    `json:"crashLoop"`
+
+	Cause       string `json:"cause,omitempty"`       // why it is not up: start, ended, checks or slot
+	Unremedied  bool   `json:"unremedied,omitempty"`  // it serves, and no new connection helps against its failed checks
+	ToolMissing bool   `json:"toolMissing,omitempty"` // the tool of its check is not in its tools/list
 }
 
 // instanceStatus is the same with its history, as instance_status reports it.
@@ -81,6 +84,7 @@ func describeInstance(now time.Time, i *msg.Instance) instanceInfo {
 		UpSince: stamp(i.Since), Restarts: i.Restarts, Sessions: i.Sessions,
 		AttemptCount: i.Attempt, LastAttemptAt: stamp(i.LastAttempt), NextRetryAt: stamp(i.NextRetry),
 		Unresolved: i.Unresolved, Denied: i.Denied, GaveUp: i.GaveUp, CrashLoop: i.CrashLoop,
+		Cause: string(i.Cause), Unremedied: i.Unremedied, ToolMissing: i.ToolMissing,
 	}
 	if i.PID != 0 {
 		info.PID = &i.PID
@@ -120,8 +124,10 @@ func stamp(t time.Time) *string {
 // less than it seems to.
 func explain(now time.Time, i *msg.Instance) string {
 	switch {
+	case i.Isolated && i.Sessions == 0 && (i.Verdict == msg.Live || i.Verdict == msg.Starting):
+		return "A process is started for each client session; none runs now."
 	case i.Isolated && i.Verdict == msg.Live:
-		return "Each client session gets a process of its own; this line does not tell how each of them is."
+		return fmt.Sprintf("Each client session has a process of its own, and all of them answer %s; nothing checks what is behind them.", i.Check)
 	case i.Verdict == msg.Live && i.Check == mcp.Ping:
 		return "It answers ping and offers no tools; nothing checks what is behind it."
 	case i.Verdict == msg.Live:
@@ -144,6 +150,9 @@ func explain(now time.Time, i *msg.Instance) string {
 		if watched {
 			return "As many checks in a row failed as healthCheck.failureThreshold; it comes by itself, so the broker cannot make its connection again."
 		}
+		if i.Unremedied {
+			return "Its checks fail as they did before its connection was made again; it goes on serving, and is not restarted for that until a check has passed."
+		}
 		return "As many checks in a row failed as healthCheck.failureThreshold; its connection is being made again."
 	case msg.Failed:
 		return explainFailed(now, i)
@@ -155,15 +164,38 @@ func explain(now time.Time, i *msg.Instance) string {
 	return ""
 }
 
+// whatHappened is empty where all that is known is that it does not start.
+func whatHappened(cause msg.Cause) string {
+	switch cause {
+	case msg.CauseEnded:
+		return "It ended while it served."
+	case msg.CauseChecks:
+		return "The broker ended it, since its checks failed."
+	case msg.CauseSlot:
+		return "Another provider holds its slot."
+	}
+	return ""
+}
+
 func explainFailed(now time.Time, i *msg.Instance) string {
+	if what := whatHappened(i.Cause); what != "" && !i.GaveUp {
+		if i.NextRetry.IsZero() {
+			return what + " The next attempt is under way."
+		}
+		return fmt.Sprintf("%s The next attempt is in %s.", what, until(now, i.NextRetry))
+	}
 	switch {
 	case i.GaveUp:
 		return fmt.Sprintf("It was given up after %s in a row (maxRestarts); only a restart by hand helps.", failures(i))
 	case !i.NextRetry.IsZero():
-		wait := math.Ceil(max(0, i.NextRetry.Sub(now).Seconds()))
-		return fmt.Sprintf("It cannot be started: %s in a row. The next one is in %.0f s.", failures(i), wait)
+		return fmt.Sprintf("It cannot be started: %s in a row. The next one is in %s.", failures(i), until(now, i.NextRetry))
 	}
 	return fmt.Sprintf("It could not be started: %s in a row. The next one is under way.", failures(i))
+}
+
+// until is the time left, in full seconds.
+func until(now, due time.Time) time.Duration {
+	return max(0, due.Sub(now)+time.Second-1).Truncate(time.Second)
 }
 
 func failures(i *msg.Instance) string {

@@ -53,7 +53,7 @@ const (
 		`"nextRetryAt":null,"nextRetryInMs":null,"error":null,"unresolved":false,"denied":false,"gaveUp":false,"crashLoop":false`
 	filesStatus = `{` + filesFields + `,"events":[{"at":"2026-11-30T11:58:29.000Z","text":"start 3"},{"at":"2026-11-30T11:58:30.000Z","text":"up"}],"stderr":["ready"]}`
 	crmFields   = `"name":"crm","kind":"streamable-http","target":"https://crm.example/mcp","aggregate":true,"isolated":false,"verdict":"error",` +
-		`"explanation":"It cannot be started: 3 failed attempts in a row. The next one is in 25 s.","check":"tools/list",` +
+		`"explanation":"It cannot be started: 3 failed attempts in a row. The next one is in 25s.","check":"tools/list",` +
 		`"pid":null,"upSince":null,"upForMs":null,"restarts":0,"sessions":0,"attemptCount":3,"lastAttemptAt":"2026-11-30T11:59:55.000Z",` +
 		`"nextRetryAt":"2026-11-30T12:00:24.500Z","nextRetryInMs":24500,"error":"401 Unauthorized","unresolved":false,"denied":true,"gaveUp":false,"crashLoop":false`
 	crmStatus    = `{` + crmFields + `,"events":[],"stderr":[]}`
@@ -96,14 +96,22 @@ func TestExplain(t *testing.T) {
 		{msg.Instance{Kind: msg.KindProvider, Verdict: msg.Starting}, "Its provider has come, and its first check is not finished."},
 		{msg.Instance{Kind: msg.KindProvider, Verdict: msg.Unhealthy}, "As many checks in a row failed as healthCheck.failureThreshold; it comes by itself, so the broker cannot make its connection again."},
 		{msg.Instance{Verdict: msg.Live, Check: "ping"}, "It answers ping and offers no tools; nothing checks what is behind it."},
-		{msg.Instance{Verdict: msg.Live, Isolated: true}, "Each client session gets a process of its own; this line does not tell how each of them is."},
+		{msg.Instance{Verdict: msg.Live, Isolated: true}, "A process is started for each client session; none runs now."},
+		{msg.Instance{Verdict: msg.Starting, Isolated: true}, "A process is started for each client session; none runs now."},
+		{msg.Instance{Verdict: msg.Starting, Isolated: true, Sessions: 1}, "It is being started: its first handshake or its first check is not finished."},
+		{msg.Instance{Verdict: msg.Live, Isolated: true, Sessions: 2, Check: "tools/list"}, "Each client session has a process of its own, and all of them answer tools/list; nothing checks what is behind them."},
 		{msg.Instance{Verdict: msg.Healthy, Check: "list_sites"}, "A real call of list_sites passed."},
 		{msg.Instance{Verdict: msg.Degraded}, "Its last check failed, not yet as often in a row as healthCheck.failureThreshold."},
 		{msg.Instance{Verdict: msg.Unhealthy}, "As many checks in a row failed as healthCheck.failureThreshold; its connection is being made again."},
 		{msg.Instance{Verdict: msg.Failed, Attempt: 1}, "It could not be started: 1 failed attempt in a row. The next one is under way."},
 		{msg.Instance{Verdict: msg.Failed, Attempt: 4}, "It could not be started: 4 failed attempts in a row. The next one is under way."},
-		{msg.Instance{Verdict: msg.Failed, Attempt: 4, NextRetry: epoch.Add(time.Minute)}, "It cannot be started: 4 failed attempts in a row. The next one is in 60 s."},
-		{msg.Instance{Verdict: msg.Failed, Attempt: 4, NextRetry: epoch.Add(-time.Minute)}, "It cannot be started: 4 failed attempts in a row. The next one is in 0 s."},
+		{msg.Instance{Verdict: msg.Failed, Attempt: 4, NextRetry: epoch.Add(time.Minute)}, "It cannot be started: 4 failed attempts in a row. The next one is in 1m0s."},
+		{msg.Instance{Verdict: msg.Failed, Attempt: 4, NextRetry: epoch.Add(-time.Minute)}, "It cannot be started: 4 failed attempts in a row. The next one is in 0s."},
+		{msg.Instance{Verdict: msg.Unhealthy, Unremedied: true}, "Its checks fail as they did before its connection was made again; it goes on serving, and is not restarted for that until a check has passed."},
+		{msg.Instance{Verdict: msg.Failed, Attempt: 1, Cause: msg.CauseEnded, NextRetry: epoch.Add(29500 * time.Millisecond)}, "It ended while it served. The next attempt is in 30s."},
+		{msg.Instance{Verdict: msg.Failed, Attempt: 1, Cause: msg.CauseChecks}, "The broker ended it, since its checks failed. The next attempt is under way."},
+		{msg.Instance{Verdict: msg.Failed, Attempt: 1, Cause: msg.CauseSlot}, "Another provider holds its slot. The next attempt is under way."},
+		{msg.Instance{Verdict: msg.Failed, Attempt: 1, Cause: msg.CauseStart}, "It could not be started: 1 failed attempt in a row. The next one is under way."},
 		{msg.Instance{Verdict: msg.Failed, Attempt: 4, GaveUp: true}, "It was given up after 4 failed attempts in a row (maxRestarts); only a restart by hand helps."},
 		{msg.Instance{Verdict: msg.Halted}, "The broker is stopping it."},
 		{msg.Instance{Verdict: msg.Unknown}, "The part of the broker that keeps it does not answer: it failed and is started again within seconds. Ask again; the broker's log has the cause."},
@@ -227,4 +235,43 @@ func TestInstancesPanic(t *testing.T) {
 	w, _ := withUpstreams(t)
 	w.a.instances = func(context.Context) ([]msg.Instance, error) { panic("no list") }
 	w.answers(call("instances_list", ""), fmt.Sprintf("failed -32603 Slot %q failed while handling this request; the request was not completed and may be sent again", Slot))
+}
+
+// The transport of an upstream is always "stdio" (spec 03 1.4); kind tells what it is. One
+// that has not answered initialize yet is still connecting, though it is connected.
+func TestSlotsOfUpstreams(t *testing.T) {
+	w, f := withUpstreams(t)
+	slots := []msg.SlotInfo{
+		{Name: "a/1", Transport: msg.Upstream, Connected: true, ConnectedSince: epoch},
+		{Name: "crm", Transport: msg.NoProvider},
+		{Name: "late", Transport: msg.Upstream, Connected: true, ConnectedSince: epoch},
+		{Name: "own", Transport: msg.Upstream, Connected: true, ConnectedSince: epoch},
+		{Name: "pump", Transport: msg.Dedicated, Connected: true, ConnectedSince: epoch},
+	}
+	f.list = append(f.list,
+		msg.Instance{Slot: "late", Kind: "websocket", Verdict: msg.Starting},
+		msg.Instance{Slot: "own", Kind: "stdio", Isolated: true, Verdict: msg.Live},
+		msg.Instance{Slot: "pump", Kind: msg.KindProvider, Verdict: msg.Starting})
+	var list []string
+	for _, i := range slots {
+		w.slot(msg.SlotInfo{Name: i.Name}, i)
+	}
+	for _, start := range []string{
+		`"a/1","transport":"stdio","kind":"stdio","connected":true,"aggregate"`,
+		`"crm","transport":"none","kind":"streamable-http","connected":false,"aggregate"`,
+		`"late","transport":"stdio","kind":"websocket","connected":true,"connecting":true,"aggregate"`,
+		`"own","transport":"stdio","kind":"stdio","connected":true,"aggregate"`,
+		`"pump","transport":"ws","connected":true,"aggregate"`,
+	} {
+		since := `"2026-11-30T12:00:00.000Z","connectedForMs":0`
+		if strings.Contains(start, `"none"`) {
+			since = `null,"connectedForMs":null`
+		}
+		list = append(list, `{"name":`+start+`:false,"connectedSince":`+since+`,"clientCount":0,"sessionCount":0,"pendingCount":0,"resourceSubscriptionCount":0}`)
+	}
+	w.answers(call("providers_list", ""), returns(`{"count":5,"providers":[`+strings.Join(list, ",")+`]}`))
+	w.answers(call("provider_status", `{"name":"late"}`), returns(list[2]))
+
+	f.err = errors.New("no answer")
+	w.answers(call("provider_status", `{"name":"late"}`), returns(strings.NewReplacer(`"kind":"websocket",`, "", `"connecting":true,`, "").Replace(list[2])))
 }

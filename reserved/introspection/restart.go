@@ -69,6 +69,6 @@ func tellOutcome(now time.Time, result outcome, i *msg.Instance) string {
 	case outcomeAsked:
 		return fmt.Sprintf("Each client session of %s has a process of its own. All of them were told to restart; call its tools in a session to see what came of it.", name)
 	}
-	return fmt.Sprintf("The restart of %s was asked for and is not decided after %.0f s; its verdict is %s. The broker goes on by itself: call instance_status with the name %s to follow it.",
-		name, restartPatience.Seconds(), i.Verdict, name)
+	return fmt.Sprintf("The restart of %s was asked for and is not decided after %s; its verdict is %s. The broker goes on by itself: call instance_status with the name %s to follow it.",
+		name, restartPatience, i.Verdict, name)
 }

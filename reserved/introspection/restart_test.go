@@ -36,15 +36,15 @@ func TestRestart(t *testing.T) {
 		{"its tool answers", "a/1", []step{{0, began}, {250 * time.Millisecond, func(i *msg.Instance) { i.Verdict, i.Check = msg.Healthy, "ls" }}}, "up",
 			`"a/1" was restarted: initialize and ls were answered. A real call of ls passed.`, 300 * time.Millisecond},
 		{"the old connection does not count", "a/1", nil, "pending",
-			`The restart of "a/1" was asked for and is not decided after 15 s; its verdict is live. The broker goes on by itself: call instance_status with the name "a/1" to follow it.`, 15 * time.Second},
+			`The restart of "a/1" was asked for and is not decided after 15s; its verdict is live. The broker goes on by itself: call instance_status with the name "a/1" to follow it.`, 15 * time.Second},
 		{"it never answers", "a/1", []step{{0, began}}, "pending",
-			`The restart of "a/1" was asked for and is not decided after 15 s; its verdict is starting. The broker goes on by itself: call instance_status with the name "a/1" to follow it.`, 15 * time.Second},
+			`The restart of "a/1" was asked for and is not decided after 15s; its verdict is starting. The broker goes on by itself: call instance_status with the name "a/1" to follow it.`, 15 * time.Second},
 		{"an attempt has the verdict of the one before", "crm", []step{
 			{0, func(i *msg.Instance) { i.LastAttempt, i.NextRetry = time.Now(), time.Time{} }},
 			{150 * time.Millisecond, func(i *msg.Instance) {
 				i.Attempt, i.Error, i.NextRetry = 4, "connection refused", time.Now().Add(30*time.Second)
 			}},
-		}, "failed", `"crm" was restarted and does not work: connection refused. It cannot be started: 4 failed attempts in a row. The next one is in 30 s.`, 200 * time.Millisecond},
+		}, "failed", `"crm" was restarted and does not work: connection refused. It cannot be started: 4 failed attempts in a row. The next one is in 30s.`, 200 * time.Millisecond},
 		{"it is given up", "crm", []step{{0, func(i *msg.Instance) {
 			i.LastAttempt, i.NextRetry, i.GaveUp, i.Attempt, i.Error = time.Now(), time.Time{}, true, 4, "exited with code 1"
 		}}}, "failed", `"crm" was restarted and does not work: exited with code 1. It was given up after 4 failed attempts in a row (maxRestarts); only a restart by hand helps.`, 0},

@@ -145,10 +145,10 @@ func (q *question) object(b []byte) any {
 }
 
 // status answers a question about one slot; nil is one that does not exist.
-func (q *question) status(now time.Time, info *msg.SlotInfo) any {
+func (q *question) status(now time.Time, info *msg.SlotInfo, behind upstreams) any {
 	switch {
 	case info != nil:
-		return q.object(encode(describe(now, info)))
+		return q.object(encode(behind.describe(now, info)))
 	case q.uri != "":
 		return q.fail(wire.ResourceNotFound(q.uri))
 	}
@@ -156,8 +156,8 @@ func (q *question) status(now time.Time, info *msg.SlotInfo) any {
 }
 
 // list answers with all slots.
-func (q *question) list(now time.Time, infos []msg.SlotInfo) any {
-	return q.object(encode(inventory(now, infos)))
+func (q *question) list(now time.Time, infos []msg.SlotInfo, behind upstreams) any {
+	return q.object(encode(inventory(now, infos, behind)))
 }
 
 func (q *question) unknownSlot() any {

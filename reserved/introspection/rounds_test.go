@@ -47,6 +47,10 @@ func TestProvidersList(t *testing.T) {
 	w.answers(`"method":"resources/read","params":{"uri":"broker://providers"}`,
 		reply(`{"contents":[{"uri":"broker://providers","mimeType":"application/json","text":`+jsonText(list)+`}]}`))
 
+	w.reg.live["a/ü%"] = msg.SlotInfo{Name: "a/ü%", Transport: msg.NoProvider, Expected: true, Aggregate: true}
+	w.answers(call("provider_status", `{"name":"a/ü%"}`),
+		returns(strings.Replace(emptyObject, `"connected":false,"aggregate":false`, `"connected":false,"connecting":true,"aggregate":true`, 1)))
+
 	w.reg.live["pump-1"] = msg.SlotInfo{Name: "pump-1", Transport: msg.NoProvider}
 	if got := w.answer(`"method":"resources/read","params":{"uri":"broker://providers"}`); strings.Contains(got, "ws-multiplex") {
 		t.Errorf("a second read is not live: %s", got)

@@ -11,16 +11,17 @@ import (
 )
 
 // Sessions subscribe to broker://providers and to single slots. They are told
-// when a slot appears or goes, when its provider attaches or detaches, and when it
-// joins or leaves _all; never of counters, since to read them changes them
+// when a slot appears or goes, when its provider attaches or detaches or is being
+// connected, and when it joins or leaves _all; never of counters, since to read them changes them
 // (spec 03 1.6). Those of broker://instances and of single ones are told when an
 // upstream attaches or detaches, not of every check. URIs match byte for byte.
 
 // sight is what of a slot its subscribers are told the change of.
 type sight struct {
-	connected, aggregate bool
-	upstream             bool // the broker itself started or dialled what serves it
-	gen                  uint64
+	connected, connecting, aggregate bool
+
+	upstream bool // the broker itself started or dialled what serves it
+	gen      uint64
 }
 
 // flushDue ends a batch of changes. It is queued behind the changes that were
@@ -100,7 +101,7 @@ func (s *State) observed(m *msg.SlotObserved) {
 	if info.Name == Slot && !info.Connected {
 		s.tell(s.registry, &msg.SlotChanged{Info: s.Info()})
 	}
-	now := sight{info.Connected, info.Aggregate, info.Transport == msg.Upstream, info.Gen}
+	now := sight{info.Connected, info.Expected, info.Aggregate, info.Transport == msg.Upstream, info.Gen}
 	before, known := s.seen[info.Name]
 	if known && now == before {
 		return

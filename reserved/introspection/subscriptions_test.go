@@ -90,6 +90,24 @@ func TestUpdates(t *testing.T) {
 	w.expect("two are gone", observed("a/1", true, false, 3), told(1, all), told(3, one))
 }
 
+// Spec 06: that a slot's owner connects again is told like the rest of what the
+// object says.
+func TestUpdatesOfUpstreams(t *testing.T) {
+	const all = "broker://providers"
+	w := newWorld(t, nil)
+	w.join(1)
+	w.effects(w.request(1, subscribe(all)))
+	slot := func(connected, expected, aggregate bool) *msg.SlotObserved {
+		return &msg.SlotObserved{Info: msg.SlotInfo{Name: "s", Connected: connected, Expected: expected, Aggregate: aggregate, Gen: 1}}
+	}
+	w.expect("it is started", slot(false, true, false), told(1, all))
+	w.expect("it is up", slot(true, false, true), told(1, all))
+	w.expect("it ended and is started again", slot(false, true, true), told(1, all))
+	w.expect("it is still being started", slot(false, true, true))
+	w.expect("it cannot be started", slot(false, false, false), told(1, all))
+	w.expect("it is tried again", slot(false, true, false), told(1, all))
+}
+
 // Spec 03 1.6: changes of the same tick are one batch.
 func TestUpdatesAreBatched(t *testing.T) {
 	w := newWorld(t, nil)
