@@ -11,17 +11,18 @@ import (
 	"time"
 
 	"mcpbroker/brokertest"
+	"mcpbroker/egress/eventstream"
 	"mcpbroker/egress/session"
 )
 
-// The flood: numbered notifications of 200 B, some of the first much larger, so
-// that who does not read is over the bound long before the end. The very first
-// keeps the writer of such a client busy, so that all others wait. The flood goes
-// in windows that everybody else has to have received: what a fast client has
-// unread stays far below the bound.
+// The flood: numbered notifications of 200 B, the first ones much larger, so that
+// who does not read is over the bound before its write times out, also on a busy
+// machine. The very first keeps the writer of such a client busy, so that all
+// others wait. The flood goes in windows that everybody else has to have received:
+// what a fast client has unread stays below the bound.
 const (
 	floodNotes  = 1000
-	floodWindow = 50
+	floodWindow = 10
 	floodLarge  = 64 << 10
 )
 
@@ -30,7 +31,7 @@ func floodNote(i int) string {
 	switch {
 	case i == 0:
 		pad = 4 * floodLarge
-	case i < 300 && i%10 == 0:
+	case i < 3*floodWindow:
 		pad = floodLarge
 	}
 	return fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/flood","params":{"n":%d,"pad":"%s"}}`, i, strings.Repeat("x", pad))
@@ -133,26 +134,29 @@ func TestFloodWithStalledClients(t *testing.T) {
 	listeners := f.listeners(t, b)
 	b.Sessions(t, "s", listeners+3)
 
-	const reads = "reads too slowly"
 	p.Send(f.notes[0])
 	for _, c := range []stalled{socket, sse, get} {
 		c.arrived()
 	}
-	closed := false
+	stuck := time.Now()
+	judged := false
 	for rest := f.notes[1:]; len(rest) > 0; {
 		window := (len(rest)-1)%floodWindow + 1
 		f.window(t, p, rest[:window], listeners)
 		rest = rest[window:]
-		if !closed && len(b.Log.Lines(reads)) == 3 {
-			closed = true
+		if !judged && len(b.Log.Lines(tooSlowly)) == 3 && !timedOut(stuck) {
+			judged = true
 			f.expectEnd(t, "the WebSocket client", socket, ending{1013, "The client reads too slowly"})
 			f.expectEnd(t, "the SSE client", sse, ending{})
 			f.expectEnd(t, "the GET stream", get, ending{})
 		}
 	}
 	f.readers.Wait()
-	if !closed {
-		t.Fatalf("not every stalled client was closed: %q", b.Log.Lines(reads))
+	switch {
+	case !judged && timedOut(stuck):
+		t.Skipf("a machine so busy that a write to the stalled clients timed out (%s) before they were over the bound", eventstream.WriteTimeout)
+	case !judged:
+		t.Fatalf("not every stalled client was closed: %q", b.Log.Lines(tooSlowly))
 	}
 	for _, line := range []string{
 		`[broker] a WebSocket client of slot "s" was closed: it reads too slowly`,
@@ -166,6 +170,12 @@ func TestFloodWithStalledClients(t *testing.T) {
 	b.Sessions(t, "s", listeners+1) // the session of the GET stream lives on
 	f.expectTail(t, h, get.lastID)
 }
+
+const tooSlowly = "reads too slowly"
+
+// timedOut tells that a write that has been stuck since then is given up: its
+// connection is cut, which says nothing about how slow readers are treated.
+func timedOut(stuck time.Time) bool { return time.Since(stuck) > eventstream.WriteTimeout-time.Second }
 
 // expectEnd reads what a stalled client has been sent: the first notifications,
 // unchanged, and then the end.

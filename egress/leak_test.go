@@ -61,7 +61,7 @@ const openers = 20
 
 func visits(t *testing.T, n int, visit func(ctx context.Context, i int) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*loadPatience)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*loadPatience) // a busy machine gets through, too
 	defer cancel()
 	var all sync.WaitGroup
 	for worker := range openers {

@@ -1,6 +1,7 @@
 package egress_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -28,10 +29,21 @@ func openHTTP(t *testing.T, b *brokertest.Broker) client {
 	return c
 }
 
-func openSSE(t *testing.T, b *brokertest.Broker) client { return &sseClient{b.DialSSE(t, "s")} }
+func openSSE(t *testing.T, b *brokertest.Broker) client {
+	return joined(t, &sseClient{b.DialSSE(t, "s")})
+}
 
 func openWS(t *testing.T, b *brokertest.Broker) client {
-	return &wsClient{brokertest.Dial(t, b.ClientURL("s"), nil)}
+	return joined(t, &wsClient{brokertest.Dial(t, b.ClientURL("s"), nil)})
+}
+
+// joined makes sure that the slot knows a client and sends it broadcasts: the slot
+// answers this by itself.
+func joined(t *testing.T, c client) client {
+	t.Helper()
+	c.Send(unsubscribe(0, "u:0"))
+	equal(t, "joined", c.Answer(), fmt.Sprintf(done, 0))
+	return c
 }
 
 // everywhere runs a test against clients of each transport.

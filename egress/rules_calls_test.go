@@ -44,9 +44,17 @@ func notConnected(w *world) {
 	w.b.Pending(w, "s", 0)
 }
 
+// The provider comes last, so that only the call can miss the deadline.
 func deadline(w *world) {
 	c := w.client()
-	request := w.ask(c, `"slow"`)
+	w.p = w.b.Dedicated(w, "s")
+	c.Send(`{"jsonrpc":"2.0","id":"slow","method":"m"}`)
+	request := w.p.Receive()
+	for ; !strings.Contains(request, `"method":"m"`); request = w.p.Receive() { // F-25
+		if strings.Contains(request, `"method":"initialize"`) {
+			w.answer(request, `{}`)
+		}
+	}
 	w.is("answer", c.Receive(), failed(`"slow"`, -32000,
 		`Provider \"s\" did not respond within 500ms. Raise providerRequestTimeoutMs for slow tools, or call broker_diagnose on the _broker slot to see what the provider is doing.`))
 	got := w.p.Receive()

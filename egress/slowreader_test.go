@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"mcpbroker/brokertest"
 )
@@ -52,9 +53,16 @@ func keepsAnswers(t *testing.T, open func(*testing.T, *brokertest.Broker) (stall
 	p.Send(stuck)
 	equal(t, "another client", other.Receive(), stuck)
 	slow.arrived() // and fills the buffers between
+	since := time.Now()
+	inTime := func() {
+		t.Helper()
+		if timedOut(since) {
+			t.Skip("a machine so busy that a write to the slow client timed out")
+		}
+	}
 
-	const rounds, answers = 500, 20
-	data := strings.Repeat("y", 4000)
+	const rounds, answers = 30, 10 // few, for a busy machine
+	data := strings.Repeat("y", 80_000)
 	for i := range rounds {
 		p.Send(fmt.Sprintf(listChanged, i))
 		p.Send(fmt.Sprintf(changed, i))
@@ -64,11 +72,13 @@ func keepsAnswers(t *testing.T, open func(*testing.T, *brokertest.Broker) (stall
 	}
 	result := `"` + strings.Repeat("z", 8<<10) + `"`
 	for i := range answers {
+		inTime()
 		c.Send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"m"}`, i+2))
 		brokertest.Respond(p, p.Receive(), result)
 	}
 	p.Send(marker)
 
+	inTime()
 	next := func() string {
 		message, end := slow.next()
 		if end != nil {
@@ -85,7 +95,7 @@ func keepsAnswers(t *testing.T, open func(*testing.T, *brokertest.Broker) (stall
 		message = next()
 		kept++
 	}
-	if kept < 100 || kept > 262 { // 1 MiB of them is 257
+	if kept < 10 || kept > 13 { // 1 MiB of them is 13
 		t.Errorf("%d log messages were kept", kept)
 	}
 	_, posts := c.(*httpClient) // has its answers elsewhere
@@ -133,7 +143,7 @@ func TestStalledClientsMemory(t *testing.T) {
 		t.Errorf("the heap grew by %d KiB, want %d at most", (peak-before)>>10, bound>>10)
 	}
 	t.Logf("the heap grew by %d KiB", (int64(peak)-int64(before))>>10)
-	b.Log.WaitN(t, 3, "reads too slowly")
+	b.Log.WaitN(t, 3, tooSlowly)
 }
 
 func oldestKept(t *testing.T, message string) (n int) {

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"mcpbroker"
 	"mcpbroker/actors/wire"
@@ -19,10 +17,13 @@ import (
 // bring whole messages in and out, and to render a refusal it words in its own
 // protocol as the JSON-RPC error it stands for.
 type transport struct {
-	name   string
-	advice string // what "not connected" goes on with
-	junk   string // the text of -32700, where the transport has its own
-	dial   func(t testing.TB, b *brokertest.Broker, slot string) caller
+	name    string
+	advice  string // what "not connected" goes on with; JSON without quotes
+	junk    string // the text of -32700, where the transport has its own
+	goodbye string // what a connection ends with when the broker stops
+	cut     string // what call 1 comes to before that, when it has no answer; "" is nothing
+	talks   bool   // requests travel on that connection, not beside it
+	dial    func(t testing.TB, b *brokertest.Broker, slot string) caller
 }
 
 // caller is a client of one slot: JSON-RPC messages without their framing.
@@ -30,31 +31,28 @@ type caller interface {
 	Send(frame string)
 	Receive() string // the next message, an answer or not
 	Leave()          // ends the session
+	Ended() string   // waits until the broker ends it, with nothing more to receive
 }
 
 var transports = []transport{
-	{name: "http", junk: "Body is not valid JSON", dial: dialHTTP},
+	{name: "http", junk: "Body is not valid JSON", cut: failed(`null`, -32000, "Session closed"), dial: dialHTTP},
 	{name: "sse", dial: func(t testing.TB, b *brokertest.Broker, slot string) caller {
 		return sseCaller{b.DialSSE(t, slot)}
 	}},
-	{name: "ws", advice: ". " + wire.AdviceSocket, dial: func(t testing.TB, b *brokertest.Broker, slot string) caller {
-		return wsCaller{brokertest.Dial(t, b.ClientURL(slot), nil)}
-	}},
+	{name: "ws", advice: ". " + wire.AdviceSocket, talks: true, goodbye: "1001 The broker is stopping",
+		dial: func(t testing.TB, b *brokertest.Broker, slot string) caller {
+			return wsCaller{brokertest.Dial(t, b.ClientURL(slot), nil)}
+		}},
+	{name: "stdio", advice: ". " + strings.ReplaceAll(wire.AdviceStdio, `"`, `\"`), talks: true,
+		cut: failed(`1`, -32000, "Session closed"), dial: dialStdio},
 }
-
-type sseCaller struct{ *brokertest.SSE }
-
-func (c sseCaller) Leave() { c.Close() }
-
-type wsCaller struct{ *brokertest.Socket }
-
-func (c wsCaller) Leave() { c.Close(1000, "") }
 
 // condition is one condition that has the same outcome on every transport.
 type condition struct {
 	name   string
 	change func(*config.Config) // nil is the default configuration
 	empty  bool                 // no provider holds the slot
+	except string               // the transport it does not fit
 	run    func(w *world)
 }
 
@@ -63,6 +61,9 @@ type condition struct {
 func TestSameConditionSameWords(t *testing.T) {
 	for _, via := range transports {
 		for _, r := range rules {
+			if r.except == via.name {
+				continue
+			}
 			t.Run(via.name+"/"+r.name, func(t *testing.T) { r.run(newWorld(t, via, r)) })
 		}
 	}
@@ -72,8 +73,10 @@ var rules = []condition{
 	{name: "T1 bytes", run: transcript},
 	{name: "T5 provider loss", run: providerLoss},
 	{name: "4.3 not connected", empty: true, run: notConnected},
-	{name: "4.4 deadline", change: func(c *config.Config) { c.ProviderRequestTimeoutMs = 500 }, run: deadline},
-	{name: "F-45 caller leaves", run: callerLeaves},
+	{name: "4.4 deadline", change: func(c *config.Config) { c.ProviderRequestTimeoutMs = 500 }, empty: true, run: deadline},
+	{name: "F-45 caller leaves", except: "stdio", run: callerLeaves}, // F-37: a host is given its answers
+	{name: "5.12 stop", run: stopFinishes},
+	{name: "5.12 stop without an answer", run: stopGivesUp},
 	{name: "F-19 batches", run: batches},
 	{name: "F-19 batches of 2025-03-26", run: batchesOf20250326},
 	{name: "F-17 junk", run: junk},
@@ -189,6 +192,13 @@ func (w *world) quiet(clients ...caller) {
 	}
 }
 
+// stop stops the broker; ctx bounds the waiting for answers.
+func (w *world) stop(ctx context.Context) <-chan error {
+	stopped := make(chan error, 1)
+	go func() { stopped <- w.b.Broker.Stop(ctx) }()
+	return stopped
+}
+
 // pairOf receives two messages in the order of their text.
 func pairOf(c caller) [2]string {
 	a, b := c.Receive(), c.Receive()
@@ -207,79 +217,3 @@ var freshTrace = regexp.MustCompile(`00-[0-9a-f]{32}-[0-9a-f]{16}-01`)
 
 // stable shows the trace context the broker made as $TRACE.
 func stable(frame string) string { return freshTrace.ReplaceAllString(frame, "$$TRACE") }
-
-// httpCaller joins the answers of the POSTs and the events of the GET stream.
-// Requests are posted beside each other; everything else is in order.
-type httpCaller struct {
-	t   testing.TB
-	c   *brokertest.Client
-	ctx context.Context
-	in  chan httpMessage
-	run sync.WaitGroup
-}
-
-type httpMessage struct{ text, session string }
-
-func dialHTTP(t testing.TB, b *brokertest.Broker, slot string) caller {
-	ctx, cancel := context.WithCancel(context.Background())
-	c := &httpCaller{t: t, c: brokertest.NewClient(t, b.MCPURL(slot)), ctx: ctx, in: make(chan httpMessage, 4096)}
-	t.Cleanup(func() { cancel(); c.run.Wait() })
-	return c
-}
-
-func (c *httpCaller) Send(frame string) {
-	c.t.Helper()
-	f, err := wire.Scan([]byte(frame))
-	if err == nil && (f.IsRequest() || f.Shape == wire.Array) {
-		c.run.Go(func() {
-			if a, err := c.c.Try(c.ctx, "POST", frame); err == nil {
-				c.take(a)
-			}
-		})
-		return
-	}
-	c.take(c.c.Post(frame))
-}
-
-var refusal = regexp.MustCompile(`^\{"error":"([a-z_]+)","error_description":(".*")\}$`)
-
-// take renders a refusal of the HTTP layer as the error it stands for.
-func (c *httpCaller) take(a brokertest.Answer) {
-	text := a.Body
-	if m := refusal.FindStringSubmatch(text); m != nil && a.Status == 400 {
-		code := map[string]string{"invalid_request": "-32600", "parse_error": "-32700"}[m[1]]
-		text = `{"jsonrpc":"2.0","id":null,"error":{"code":` + code + `,"message":` + m[2] + `}}`
-	}
-	if text != "" {
-		c.in <- httpMessage{text, a.Header.Get("Mcp-Session-Id")}
-	}
-}
-
-func (c *httpCaller) Receive() string {
-	c.t.Helper()
-	select {
-	case m := <-c.in:
-		if m.session != "" {
-			c.c.Session = m.session
-			c.listen()
-		}
-		return m.text
-	case <-time.After(10 * time.Second):
-		c.t.Fatal("nothing came within 10 s")
-	}
-	return ""
-}
-
-func (c *httpCaller) listen() {
-	stream := c.c.Listen()
-	c.run.Go(func() {
-		for block := stream.Next(); block != ""; block = stream.Next() {
-			if _, data, ok := strings.Cut(block, "\ndata: "); ok && strings.HasPrefix(block, "event: message\nid: ") {
-				c.in <- httpMessage{text: data}
-			}
-		}
-	})
-	context.AfterFunc(c.ctx, stream.Close)
-}
-
-func (c *httpCaller) Leave() { c.c.Do("DELETE", "") }

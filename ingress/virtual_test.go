@@ -61,7 +61,7 @@ func startVirtual(t testing.TB, cfg slot.Config, tap rt.Tap) *virtual {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		_ = clients.Stop(ctx)
+		_ = clients.EndSessions(ctx)
 		_ = providers.Stop(ctx)
 		_ = server.Close()
 		<-served

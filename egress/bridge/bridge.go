@@ -25,9 +25,10 @@ import (
 
 // Bounds of a bridge.
 const (
-	MaxMessageBytes = 64 << 20        // of one line, and of one answer; the broker has its own
-	MaxCalls        = 1024            // requests in flight
-	DefaultGrace    = 5 * time.Second // for answers owed to a host that has ended
+	MaxMessageBytes = 64 << 20         // of one line, and of one answer; the broker has its own
+	MaxCalls        = 1024             // requests in flight
+	DefaultGrace    = 5 * time.Second  // for answers owed to a host that has ended
+	DefaultWait     = 30 * time.Second // of initialize for a broker that is away
 	NoteTimeout     = 10 * time.Second
 	readAhead       = 16              // lines read and not yet looked at
 	deleteTimeout   = time.Second     // for the end of the session
@@ -43,6 +44,9 @@ type Config struct {
 	// Grace is how long answers owed to a host that has ended are waited for; 0 means
 	// DefaultGrace.
 	Grace time.Duration
+	// Wait is how long initialize waits for a broker that cannot be reached: hosts
+	// give a server up whose handshake fails. 0 means DefaultWait, less is not at all.
+	Wait time.Duration
 	// Retry is the delay before attempt n, from 0, to open the event stream
 	// again. Nil means 250 ms doubling to 10 s, each times a random factor from 0.5
 	// to 1.0.
@@ -86,6 +90,7 @@ func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) error {
 		defer close(lines)
 		defer time.AfterFunc(b.cfg.Grace, cancel) // also where serve is still busy
 		b.read(running, in, lines, faults)
+		close(b.hostEnded)
 	}()
 	b.serve(running, lines)
 	b.answers.Wait()
@@ -115,6 +120,7 @@ type bridge struct {
 	out       chan []byte   // to the one goroutine that writes to the host
 	broken    chan struct{} // closed when it cannot
 	abandoned chan struct{} // closed when it has had its time
+	hostEnded chan struct{} // closed when the host sends nothing more
 
 	answers sync.WaitGroup // requests in flight
 	streams sync.WaitGroup // the event stream, and what a new session needs
@@ -142,12 +148,15 @@ func newBridge(cfg Config) *bridge {
 	if cfg.Grace == 0 {
 		cfg.Grace = DefaultGrace
 	}
+	if cfg.Wait == 0 {
+		cfg.Wait = DefaultWait
+	}
 	if cfg.Retry == nil {
 		cfg.Retry = retryDelay
 	}
 	b := &bridge{
 		cfg: cfg, http: cfg.Client,
-		out: make(chan []byte), broken: make(chan struct{}), abandoned: make(chan struct{}),
+		out: make(chan []byte), broken: make(chan struct{}), abandoned: make(chan struct{}), hostEnded: make(chan struct{}),
 		renewing: make(chan struct{}, 1), wake: make(chan struct{}, 1),
 	}
 	b.renewing <- struct{}{}

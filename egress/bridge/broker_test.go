@@ -6,11 +6,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"mcpbroker"
 	"mcpbroker/actors/wire"
 	"mcpbroker/brokertest"
 	"mcpbroker/config"
+	"mcpbroker/egress/bridge"
 )
 
 // bridged starts a broker with a provider on slot "s" and a host that has done its
@@ -139,14 +141,14 @@ func TestBrokerRestart(t *testing.T) {
 	h.expect(`{"jsonrpc":"2.0","id":1,"result":{}}`)
 	_, port, _ := net.SplitHostPort(b.Addr().String())
 	b.Stop(t)
-	for id := range 2 {
+	for id, told := 0, 0; told < 2; id++ {
 		h.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"m"}`, id))
 		want := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"error":{"code":-32000,"message":"Cannot reach the broker at http://127.0.0.1:%s/s/mcp: dial tcp 127.0.0.1:%s: connect: connection refused. `, id, port, port)
 		got := h.receive()
-		if id == 0 && strings.Contains(got, "was lost: ") {
+		if told == 0 && id < 8 && strings.Contains(got, "was lost: ") {
 			continue // on a connection of before whose end had not been noticed
 		}
-		if !strings.HasPrefix(got, want) {
+		if told++; !strings.HasPrefix(got, want) {
 			t.Errorf("answered %s, want %s", got, want)
 		}
 	}
@@ -174,20 +176,56 @@ func TestBrokerRestart(t *testing.T) {
 }
 
 // A bridge that was started before its broker opens the session with the host's
-// initialize, once it can.
+// initialize, once it can: the host, which would give up, is not told before.
 func TestBrokerLater(t *testing.T) {
+	addr := nobody(t)
+	h := start(t, "http://"+addr.String()+"/s/mcp")
+	h.send(initialize)
+	h.log.Wait(t, "[mcp-broker] bridge: initialize waits for it, up to 30s")
+	b := brokertest.Start(t, brokertest.Options{Configure: []mcpbroker.Option{mcpbroker.WithPort(addr.Port)}})
+	h.expect(string(wire.NotConnected("s").Response([]byte("0"))))
+	h.send(`{"jsonrpc":"2.0","id":1,"method":"m"}`)
+	h.expect(string(wire.NotConnected("s").Response([]byte("1"))))
+	b.Sessions(t, "s", 1)
+}
+
+// nobody is an address where no broker is, yet.
+func nobody(t testing.TB) *net.TCPAddr {
+	t.Helper()
 	var dialer net.ListenConfig
 	l, err := dialer.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := l.Addr().(*net.TCPAddr)
-	_ = l.Close()
+	defer func() { _ = l.Close() }()
+	return l.Addr().(*net.TCPAddr)
+}
+
+// The wait of initialize ends with its time, or with the host; the answer says what was
+// the matter. A later message opens the session.
+func TestBrokerAway(t *testing.T) {
+	addr := nobody(t)
+	away := `{"jsonrpc":"2.0","id":0,"error":{"code":-32000,"message":"Cannot reach the broker at `
+	told := func(h *host) {
+		t.Helper()
+		if got := h.receive(); !strings.HasPrefix(got, away) {
+			t.Errorf("answered %s", got)
+		}
+	}
 	h := start(t, "http://"+addr.String()+"/s/mcp")
 	h.send(initialize)
-	if got := h.receive(); !strings.Contains(got, `"id":0,"error":{"code":-32000,"message":"Cannot reach the broker at `) {
-		t.Errorf("answered %s", got)
-	}
+	h.log.Wait(t, "initialize waits")
+	_ = h.in.Close()
+	told(h)
+
+	soon := func(int) time.Duration { return time.Millisecond }
+	h = startWith(t, bridge.Config{URL: "http://" + addr.String() + "/s/mcp", Retry: soon, Wait: 20 * time.Millisecond})
+	h.send(initialize)
+	told(h)
+
+	h = startWith(t, bridge.Config{URL: "http://" + addr.String() + "/s/mcp", Retry: soon, Wait: -1})
+	h.send(initialize)
+	told(h)
 	b := brokertest.Start(t, brokertest.Options{Configure: []mcpbroker.Option{mcpbroker.WithPort(addr.Port)}})
 	h.send(`{"jsonrpc":"2.0","id":1,"method":"m"}`)
 	h.expect(string(wire.NotConnected("s").Response([]byte("1"))))

@@ -229,6 +229,12 @@ func lostOnTheWay(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &op) && op.Op != "dial"
 }
 
+// undialled tells that no connection was made, so that nothing was sent.
+func undialled(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
 // reached logs when the broker goes out of reach and when it is back, once each.
 func (b *bridge) reached(err error) {
 	b.mu.Lock()
@@ -250,6 +256,7 @@ func (b *bridge) reached(err error) {
 const (
 	retryBase = 250 * time.Millisecond
 	retryCap  = 10 * time.Second
+	retrySoon = time.Second // while a host waits for its handshake
 )
 
 func retryDelay(n int) time.Duration {

@@ -17,7 +17,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const patience = 10 * time.Second
+// patience is how long a test waits for what it expects, on a machine that is busy.
+const patience = 30 * time.Second
 
 // host is the process at the other end of the pipes.
 type host struct {

@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -40,17 +41,45 @@ func (b *bridge) open(ctx context.Context, f *wire.Frame) {
 	b.initialize = f.Bytes
 	b.mu.Unlock()
 	var answer []byte
-	err := b.alone(ctx, func() (err error) {
-		s := b.current()
-		if answer, err = b.shake(ctx, s); errors.Is(err, errSessionGone) {
-			answer, err = b.shake(ctx, session{number: s.number})
-		}
-		return err
+	err := b.alone(ctx, func() error {
+		return b.patiently(ctx, func() (err error) {
+			s := b.current()
+			if answer, err = b.shake(ctx, s); errors.Is(err, errSessionGone) {
+				answer, err = b.shake(ctx, session{number: s.number})
+			}
+			return err
+		})
 	})
 	if err == nil {
 		b.send(answer)
 	}
 	b.fail(ctx, err, f.Raw(f.ID))
+}
+
+// patiently repeats what fails because the broker cannot be reached, for as long as
+// initialize may wait.
+func (b *bridge) patiently(ctx context.Context, fn func() error) error {
+	late := time.NewTimer(max(0, b.cfg.Wait))
+	defer late.Stop()
+	for n := 0; ; n++ {
+		err := fn()
+		if b.cfg.Wait < 0 || !undialled(err) {
+			return err
+		}
+		if n == 0 {
+			b.cfg.Log.Info(fmt.Sprintf("[mcp-broker] bridge: initialize waits for it, up to %s", b.cfg.Wait))
+		}
+		again := time.NewTimer(min(b.cfg.Retry(n), retrySoon))
+		select {
+		case <-again.C:
+			continue
+		case <-late.C:
+		case <-b.hostEnded:
+		case <-ctx.Done():
+		}
+		again.Stop()
+		return err
+	}
 }
 
 // alone runs fn while nobody else opens a session.

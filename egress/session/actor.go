@@ -1,8 +1,6 @@
 package session
 
 import (
-	"fmt"
-	"sync/atomic"
 	"time"
 
 	"mcpbroker/actors/msg"
@@ -22,20 +20,6 @@ type Actor struct {
 // and what was in flight is answered.
 func NewActor(sys *rt.System, registry msg.Ref, cfg Config, gone func()) *Actor {
 	return &Actor{sys: sys, state: New(cfg, registry), gone: gone}
-}
-
-// Kind is how sessions are spawned. A session that is too busy to take the
-// notifications of its provider loses some; the log says so, less and less often.
-func Kind(sys *rt.System) rt.Kind {
-	var lost atomic.Uint64
-	return rt.Kind{Name: "client-session", Crashed: rt.Refuse, Overflow: func(message any) {
-		if _, ok := message.(*msg.Notify); ok {
-			if n := lost.Add(1); n&(n-1) == 0 {
-				sys.Log().Warn(fmt.Sprintf("[broker] the queue of a client session was full: %d notifications dropped so far", n))
-			}
-		}
-		rt.Refuse(message)
-	}}
 }
 
 // Receive implements rt.Actor.

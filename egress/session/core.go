@@ -41,6 +41,7 @@ type State struct {
 	stream   msg.Stream
 	history  history
 	lastUsed time.Time
+	draining bool // ends as soon as nothing is owed
 	ended    bool
 
 	effects []Effect
@@ -54,6 +55,8 @@ type inflight struct {
 	streams bool
 	init    bool
 	batch   *batch
+
+	disowned bool // the client has cancelled it: an answer may never come
 }
 
 // Effect is one thing the shell does after a step, in order.
@@ -145,11 +148,14 @@ func (s *State) Step(now time.Time, message any) []Effect {
 		s.end(m.Done)
 	case *msg.IdleDue:
 		s.idleDue(now, m)
+	case *Drain:
+		s.draining = true
 	case started:
 		s.used(now)
 		s.join()
 		s.armIdle(s.cfg.IdleTimeout)
 	}
+	s.checkDrained()
 	return s.effects
 }
 
@@ -253,6 +259,9 @@ func malformed(f *wire.Frame) *wire.Error {
 }
 
 func (s *State) note(f *wire.Frame) {
+	if string(f.Method) == mcp.Cancelled {
+		s.disown(f.Raw(f.RequestID))
+	}
 	s.toSlot(&msg.ClientNote{Session: s.cfg.Number, Frame: *f})
 }
 
@@ -276,6 +285,9 @@ func (s *State) request(f *wire.Frame, sink msg.Sink, streams bool, b *batch) {
 }
 
 func (s *State) admit(method, id []byte) *wire.Error {
+	if s.draining {
+		return wire.SessionClosed()
+	}
 	if string(method) == mcp.Discover {
 		// A provider that answered would be pinned to an era its other clients
 		// do not speak.
@@ -404,32 +416,4 @@ func (s *State) sinkGone(m *msg.SinkGone) {
 			s.toSlot(&msg.CallerLeft{Session: s.cfg.Number, Call: c.number})
 		}
 	}
-}
-
-func (s *State) end(done chan<- struct{}) {
-	s.ended = true
-	told := map[msg.Sink]bool{}
-	for _, c := range s.calls {
-		if !told[c.sink] {
-			told[c.sink] = true
-			s.effects = append(s.effects, Effect{Sink: c.sink, Tell: Closed})
-		}
-	}
-	s.calls, s.waiting = nil, nil
-	if s.stream != nil {
-		s.effects = append(s.effects, Effect{Stream: s.stream})
-		s.stream = nil
-	}
-	// First: a session its slot does not count any more is given no more messages.
-	s.effects = append(s.effects, Effect{Gone: true})
-	switch leave := (&msg.LeaveSlot{Slot: s.cfg.Slot, Session: s.cfg.Number}); {
-	case s.slot != nil:
-		s.tell(s.slot, leave)
-	case s.joining:
-		s.tell(s.registry, leave)
-	}
-	if done != nil {
-		s.effects = append(s.effects, Effect{Done: done})
-	}
-	s.effects = append(s.effects, Effect{Stop: true})
 }

@@ -42,7 +42,7 @@ func TestSessionOwner(t *testing.T) {
 		SSE: "sse", Stream: egress.SlotFunc(s.ServeStream), Messages: "messages", Post: egress.SlotFunc(s.ServePost),
 	})
 	t.Cleanup(func() {
-		if err := s.Stop(context.Background()); err != nil {
+		if err := s.EndSessions(context.Background()); err != nil {
 			t.Error(err)
 		}
 		server.Close()

@@ -46,11 +46,11 @@ type Config struct {
 // Server holds the sessions of all slots.
 type Server struct {
 	sys      *rt.System
-	registry msg.Ref
 	cfg      Config
-	sessions *rt.Nursery
+	sessions *session.Group
 	byID     sync.Map // session id to *entry
 	slow     atomic.Uint64
+	stopping atomic.Bool
 }
 
 // entry is one open session.
@@ -66,7 +66,7 @@ type entry struct {
 
 // New returns endpoints without sessions.
 func New(sys *rt.System, registry msg.Ref, cfg Config) *Server {
-	return &Server{sys: sys, registry: registry, cfg: cfg, sessions: rt.NewNursery(sys, session.Kind(sys))}
+	return &Server{sys: sys, cfg: cfg, sessions: session.NewGroup(sys, registry)}
 }
 
 // SlowReaders counts the streams that ended because their client read too slowly.
@@ -81,7 +81,7 @@ func (s *Server) ServeStream(w http.ResponseWriter, r *http.Request, slot string
 	}
 	e := &entry{id: egress.NewSessionID(), slot: slot, owner: principal, credits: rt.NewCredits(FramesInFlight)}
 	if err := s.open(r, e); err != nil {
-		egress.WriteJSON(w, http.StatusServiceUnavailable, wire.SessionClosed().Response(nil))
+		closed(w)
 		return
 	}
 	e.stream = eventstream.Open(w, eventstream.Config{
@@ -101,15 +101,15 @@ func (s *Server) ServeStream(w http.ResponseWriter, r *http.Request, slot string
 func (s *Server) open(r *http.Request, e *entry) error {
 	ended, end := context.WithCancel(context.Background())
 	e.ended = ended
-	pid, err := s.sessions.Spawn(r.Context(), session.NewActor(s.sys, s.registry, session.Config{
+	var err error
+	e.ref, err = s.sessions.Open(r.Context(), session.Config{
 		Slot: e.slot, Number: s.cfg.NextSession(), MaxPending: s.cfg.MaxPending, Trace: s.cfg.Trace,
 		Answers: s.cfg.Relays != nil && s.cfg.Relays(e.slot),
-	}, end))
+	}, end)
 	if err != nil {
 		end()
 		return fmt.Errorf("open a session on slot %q: %w", e.slot, err)
 	}
-	e.ref = s.sys.Ref(pid)
 	return nil
 }
 
@@ -132,7 +132,7 @@ func (s *Server) ServePost(w http.ResponseWriter, r *http.Request, slot string) 
 	}
 	e := s.find(r, slot)
 	if e == nil {
-		unknown(w)
+		s.gone(w)
 		return
 	}
 	if e.owner != principal {
@@ -144,8 +144,8 @@ func (s *Server) ServePost(w http.ResponseWriter, r *http.Request, slot string) 
 	if !ok {
 		return
 	}
-	if !e.credits.Take(e.ended.Done()) {
-		unknown(w)
+	if e.ended.Err() != nil || !e.credits.Take(e.ended.Done()) {
+		s.gone(w)
 		return
 	}
 	e.take(body)
@@ -163,10 +163,19 @@ func (s *Server) find(r *http.Request, slot string) *entry {
 	return nil
 }
 
-func unknown(w http.ResponseWriter) {
+// gone answers a post on a session that is not there.
+func (s *Server) gone(w http.ResponseWriter) {
+	if s.stopping.Load() {
+		closed(w)
+		return
+	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(http.StatusBadRequest)
 	_, _ = w.Write([]byte("Unknown or expired session"))
+}
+
+func closed(w http.ResponseWriter) {
+	egress.WriteJSON(w, http.StatusServiceUnavailable, wire.SessionClosed().Response(nil))
 }
 
 // admit checks the origin, then the caller. An empty Origin header counts as none
@@ -188,9 +197,10 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, slot string) (pri
 	return s.cfg.Authenticate(w, r, slot)
 }
 
-// Stop takes no more sessions, ends the streams behind what is queued, and waits
-// until every session is gone, or ctx ends.
-func (s *Server) Stop(ctx context.Context) error {
-	s.sessions.Tell(&msg.CloseSession{})
-	return s.sessions.Stop(ctx)
+// EndSessions takes no more sessions and ends those there are, each as soon as
+// what it was asked is answered, or ctx ends; new requests are refused meanwhile.
+// Their streams end behind what is queued.
+func (s *Server) EndSessions(ctx context.Context) error {
+	s.stopping.Store(true)
+	return s.sessions.End(ctx)
 }

@@ -2,17 +2,18 @@ package stdio
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"mcpbroker/actors/mcp"
 	"mcpbroker/actors/msg"
 	"mcpbroker/actors/rt"
 	"mcpbroker/actors/wire"
+	"mcpbroker/egress/session"
 )
 
 // bridge is one host: a reader that posts messages to the session's actor, and an
@@ -26,16 +27,13 @@ type bridge struct {
 	outbox *rt.Outbox
 
 	link    *link         // of the reader
-	closing chan struct{} // no more messages are taken
-	hurry   chan struct{} // nor answers waited for
+	closing chan struct{} // no more messages are taken, nor answers waited for
 	done    chan struct{}
 
-	finishing, hurrying sync.Once
+	closeOnce sync.Once
 
 	mu   sync.Mutex
 	last *link
-	owed map[*reply]struct{} // messages the session has not settled
-	idle chan struct{}       // closed once nothing is owed; nil until asked for
 }
 
 // link is a session and whether it lives. A session that failed is followed by
@@ -48,15 +46,14 @@ type link struct {
 func newBridge(s *Server, slot string, limit int, lines *wire.LineReader, out io.Writer) *bridge {
 	b := &bridge{
 		srv: s, slot: slot, limit: limit, lines: lines, out: bufio.NewWriterSize(out, 64<<10),
-		closing: make(chan struct{}), hurry: make(chan struct{}), done: make(chan struct{}),
-		owed: map[*reply]struct{}{},
+		closing: make(chan struct{}), done: make(chan struct{}),
 	}
 	b.outbox = rt.NewOutbox(rt.OutboxConfig{
 		Limit:   OutboxBytes,
 		Run:     func(fn func()) { go fn() }, // not a job of the system: it may block for good
 		Write:   b.write,
-		Failed:  func(err error) { b.fault("write", err); b.cut() },
-		Overrun: func() { b.tooSlow(); b.cut() },
+		Failed:  func(err error) { b.fault("write", err); b.close() },
+		Overrun: func() { b.tooSlow(); b.close() },
 	})
 	return b
 }
@@ -67,7 +64,7 @@ func (b *bridge) session(ctx context.Context) (*rt.Ref, error) {
 		return b.link.ref, nil
 	}
 	l := &link{gone: make(chan struct{})}
-	ref, err := b.srv.spawn(ctx, b.slot, func() { close(l.gone) })
+	ref, err := b.srv.open(ctx, b.slot, func() { b.sessionEnded(l) })
 	if err != nil {
 		return nil, err
 	}
@@ -75,8 +72,18 @@ func (b *bridge) session(ctx context.Context) (*rt.Ref, error) {
 	b.mu.Lock()
 	b.last = l
 	b.mu.Unlock()
+	if closed(b.closing) { // and the session before this one was closed
+		ref.Send(&msg.CloseSession{})
+	}
 	ref.Send(&msg.StreamOpened{Stream: stream{b}})
 	return ref, nil
+}
+
+func (b *bridge) sessionEnded(l *link) {
+	close(l.gone)
+	if b.srv.stopping.Load() {
+		b.close()
+	}
 }
 
 func closed(c <-chan struct{}) bool {
@@ -103,9 +110,7 @@ func (b *bridge) read() {
 			if !errors.Is(err, io.EOF) {
 				b.fault("read", err)
 			}
-			ctx, cancel := context.WithTimeout(context.Background(), Grace)
-			b.finish(ctx)
-			cancel()
+			b.drain()
 			return
 		}
 		if !credits.Take(b.closing) {
@@ -126,7 +131,6 @@ func (b *bridge) take(line []byte, credit msg.Credit) {
 	if f.IsRequest() {
 		r.id = f.Raw(f.ID)
 	}
-	b.owe(r)
 	ref, err := b.session(context.Background())
 	switch {
 	case err != nil:
@@ -136,9 +140,6 @@ func (b *bridge) take(line []byte, credit msg.Credit) {
 		ref.Send(&msg.ClientBatch{Array: f, Sink: r, Credit: credit})
 	default:
 		ref.Send(&msg.ClientFrame{Frame: f, Sink: r, Credit: credit})
-	}
-	if f.IsNotification() && string(f.Method) == mcp.Cancelled {
-		b.disclaim(f.Raw(f.RequestID))
 	}
 }
 
@@ -152,82 +153,35 @@ func (b *bridge) write(batch []rt.Item) error {
 	return b.out.Flush()
 }
 
-func (b *bridge) owe(r *reply) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.owed[r] = struct{}{}
-}
-
-func (b *bridge) settle(r *reply) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.owed, r)
-	b.checkIdle()
-}
-
-// disclaim: the host does not want the answer to id any more. It may never come.
-func (b *bridge) disclaim(id []byte) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for r := range b.owed {
-		if len(id) > 0 && bytes.Equal(r.id, id) {
-			delete(b.owed, r)
-		}
-	}
-	b.checkIdle()
-}
-
-func (b *bridge) checkIdle() {
-	if b.idle != nil && len(b.owed) == 0 && !closed(b.idle) {
-		close(b.idle)
-	}
-}
-
-// nothingOwed is closed once every message has been settled.
-func (b *bridge) nothingOwed() <-chan struct{} {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.idle == nil {
-		b.idle = make(chan struct{})
-		b.checkIdle()
-	}
-	return b.idle
-}
-
-// finish ends the bridge: no more messages, the answers owed until ctx ends, an
-// error for the others, goodbye. It returns when the bridge is done.
-func (b *bridge) finish(ctx context.Context) {
-	b.finishing.Do(func() { close(b.closing); go b.end() })
+// drain waits for the answers owed to a host that has ended, up to Grace, and
+// closes the bridge behind them.
+func (b *bridge) drain() {
+	b.link.ref.Send(&session.Drain{})
+	late := time.NewTimer(Grace)
+	defer late.Stop()
 	select {
-	case <-b.done:
-	case <-ctx.Done():
-		b.hasten()
-		<-b.done
+	case <-b.link.gone:
+	case <-late.C:
+	case <-b.closing:
 	}
+	b.close()
 }
 
-// cut ends the bridge without waiting for anything.
-func (b *bridge) cut() {
-	b.hasten()
-	b.finishing.Do(func() { close(b.closing); go b.end() })
-}
-
-func (b *bridge) hasten() { b.hurrying.Do(func() { close(b.hurry) }) }
+// close ends the bridge: an error for the calls in flight, and goodbye.
+func (b *bridge) close() { b.closeOnce.Do(func() { close(b.closing); go b.end() }) }
 
 func (b *bridge) end() {
-	select {
-	case <-b.nothingOwed():
-	case <-b.hurry:
-	}
 	b.mu.Lock()
 	last := b.last
 	b.mu.Unlock()
 	late, cancel := context.WithTimeout(context.Background(), FlushTimeout)
 	defer cancel()
-	last.ref.Send(&msg.CloseSession{})
-	select {
-	case <-last.gone: // and those in flight have been answered
-	case <-late.Done():
+	if last != nil { // nil: the first session ended as it began
+		last.ref.Send(&msg.CloseSession{})
+		select {
+		case <-last.gone: // and those in flight have been answered
+		case <-late.Done():
+		}
 	}
 	flushed := make(chan struct{})
 	b.outbox.Finish(func() { close(flushed) })
@@ -249,7 +203,7 @@ func (b *bridge) tooSlow() {
 	b.srv.sys.Log().Warn(fmt.Sprintf(`[broker] the stdio host of slot "%s" was closed: it reads too slowly`, b.slot))
 }
 
-// reply is the sink of one message. The actor settles it exactly once.
+// reply is the sink of one message.
 type reply struct {
 	b        *bridge
 	answered bool   // the message wants an answer
@@ -257,23 +211,22 @@ type reply struct {
 }
 
 // Reply implements msg.Sink.
-func (r *reply) Reply(frame []byte) { r.b.send(frame); r.b.settle(r) }
+func (r *reply) Reply(frame []byte) { r.b.send(frame) }
 
 // Event implements msg.Sink; the stream is always open, so it is never used.
 func (r *reply) Event(frame []byte, _ mcp.Class) { r.b.send(frame) }
 
 // Accepted implements msg.Sink.
-func (r *reply) Accepted() { r.b.settle(r) }
+func (r *reply) Accepted() {}
 
 // Refuse implements msg.Sink.
-func (r *reply) Refuse(err *wire.Error) { r.b.send(err.Response(nil)); r.b.settle(r) }
+func (r *reply) Refuse(err *wire.Error) { r.b.send(err.Response(nil)) }
 
 // Closed implements msg.Sink: a host has nothing but answers to learn it from.
 func (r *reply) Closed() {
 	if r.answered {
 		r.b.send(wire.SessionClosed().Response(r.id))
 	}
-	r.b.settle(r)
 }
 
 // stream carries what the host did not ask for, on the same pipe.

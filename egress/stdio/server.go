@@ -38,22 +38,21 @@ type Config struct {
 // Server holds the bridges of a broker; there is mostly one.
 type Server struct {
 	sys      *rt.System
-	registry msg.Ref
 	cfg      Config
-	sessions *rt.Nursery
+	sessions *session.Group
 
-	slow atomic.Uint64
+	slow     atomic.Uint64
+	stopping atomic.Bool
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards bridges, and the setting of stopping
 	bridges map[*bridge]struct{}
-	stopped bool
 }
 
 // New returns a server without bridges.
 func New(sys *rt.System, registry msg.Ref, cfg Config) *Server {
 	return &Server{
-		sys: sys, registry: registry, cfg: cfg,
-		sessions: rt.NewNursery(sys, session.Kind(sys)), bridges: map[*bridge]struct{}{},
+		sys: sys, cfg: cfg,
+		sessions: session.NewGroup(sys, registry), bridges: map[*bridge]struct{}{},
 	}
 }
 
@@ -66,7 +65,7 @@ func (s *Server) Serve(ctx context.Context, slot string, in io.Reader, out io.Wr
 	b := newBridge(s, slot, limit, wire.NewLineReader(in, limit), out)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stopped {
+	if s.stopping.Load() {
 		return nil, rt.ErrStopped
 	}
 	if _, err := b.session(ctx); err != nil {
@@ -77,17 +76,16 @@ func (s *Server) Serve(ctx context.Context, slot string, in io.Reader, out io.Wr
 	return b.done, nil
 }
 
-// spawn starts a session. A host is never anything but one client of its slot.
-func (s *Server) spawn(ctx context.Context, slot string, gone func()) (*rt.Ref, error) {
-	actor := session.NewActor(s.sys, s.registry, session.Config{
+// open starts a session. A host is never anything but one client of its slot.
+func (s *Server) open(ctx context.Context, slot string, gone func()) (*rt.Ref, error) {
+	ref, err := s.sessions.Open(ctx, session.Config{
 		Slot: slot, Number: s.cfg.NextSession(), Kind: msg.StdioClient, MaxPending: s.cfg.MaxPending, Trace: s.cfg.Trace,
 		Advice: wire.AdviceStdio, Answers: s.cfg.Relays != nil && s.cfg.Relays(slot),
 	}, gone)
-	pid, err := s.sessions.Spawn(ctx, actor)
 	if err != nil {
 		return nil, fmt.Errorf("open a session on slot %q: %w", slot, err)
 	}
-	return s.sys.Ref(pid), nil
+	return ref, nil
 }
 
 // SlowReaders counts the hosts that were closed because they read too slowly.
@@ -99,21 +97,30 @@ func (s *Server) forget(b *bridge) {
 	delete(s.bridges, b)
 }
 
-// Stop ends every bridge. Answers owed may come until ctx ends; what is in flight
-// then is answered with an error.
-func (s *Server) Stop(ctx context.Context) error {
+// EndSessions takes no more hosts and ends the sessions of those there are, each as
+// soon as what it was asked is answered, or ctx ends: what is in flight then is
+// answered with an error. New requests are refused meanwhile. A bridge ends with its
+// session then.
+func (s *Server) EndSessions(ctx context.Context) error {
 	s.mu.Lock()
-	s.stopped = true
+	s.stopping.Store(true)
+	s.mu.Unlock()
+	return s.sessions.End(ctx)
+}
+
+// Stop returns, once EndSessions has, when every bridge has ended: within
+// FlushTimeout.
+func (s *Server) Stop() {
+	s.mu.Lock()
 	var living []*bridge
 	for b := range s.bridges {
 		living = append(living, b)
 	}
 	s.mu.Unlock()
 	for _, b := range living {
-		go b.finish(ctx)
+		b.close()
 	}
 	for _, b := range living {
 		<-b.done
 	}
-	return s.sessions.Stop(context.WithoutCancel(ctx))
 }

@@ -2,7 +2,6 @@ package stdio_test
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,10 +13,10 @@ import (
 	"mcpbroker"
 	"mcpbroker/actors/wire"
 	"mcpbroker/brokertest"
-	"mcpbroker/config"
 )
 
-const patience = 10 * time.Second
+// patience is how long a test waits for what it expects, on a machine that is busy.
+const patience = 30 * time.Second
 
 // host is the process at the other end of the pipes.
 type host struct {
@@ -86,12 +85,12 @@ func (h *host) expect(want string) {
 }
 
 // ended waits for the end of the bridge.
-func (h *host) ended(within time.Duration) {
+func (h *host) ended() {
 	h.t.Helper()
 	select {
 	case <-h.done:
-	case <-time.After(within):
-		h.t.Fatalf("the bridge has not ended within %s", within)
+	case <-time.After(patience):
+		h.t.Fatalf("the bridge has not ended within %s", patience)
 	}
 }
 
@@ -112,7 +111,7 @@ func served(t testing.TB, opts ...mcpbroker.Option) (*brokertest.Broker, *broker
 }
 
 // Spec 01 5.7: requests, notifications and broadcasts, without a handshake.
-func TestRelay(t *testing.T) {
+func TestNoHandshake(t *testing.T) {
 	_, p, h := served(t)
 	h.send(`{"jsonrpc":"2.0","id":"x","method":"tools/list"}`)
 	equal(t, "B>P", p.Receive(), `{"jsonrpc":"2.0","id":"brk-1","method":"tools/list","params":{"_meta":{"traceparent":"$TRACE"}}}`)
@@ -124,29 +123,11 @@ func TestRelay(t *testing.T) {
 	h.expect(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 }
 
-const parseError = `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error: the message is not valid `
-
-// F-17, F-19, row 67, row 40: what is no message is answered, and nothing else
-// happens.
-func TestJunk(t *testing.T) {
+// F-17: a line that is no UTF-8 is answered, and the bridge lives.
+func TestInvalidUTF8(t *testing.T) {
 	_, p, h := served(t)
-	const head = `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"`
-	for _, c := range []struct{ line, want string }{
-		{"junk", parseError + "JSON"},
-		{`{"id":1`, parseError + "JSON"},
-		{"\"\xff\"", parseError + "UTF-8"},
-		{`{"id":1,"id":2,"method":"m"}`, head + `Body is not a JSON-RPC message: duplicate member`},
-		{`[{"jsonrpc":"2.0","id":1,"method":"m"}]`, head + `JSON-RPC batching is not supported"}}`},
-		{`[]`, head + `JSON-RPC batching is not supported"}}`},
-		{`7`, head + `Body is not a JSON-RPC message"}}`},
-		{`{"id":null,"method":"m"}`, head + `The id of a request must be a string or a number`},
-	} {
-		h.send(c.line)
-		if got := h.receive(); !strings.HasPrefix(got, c.want) {
-			t.Errorf("%q is answered %s, want %s", c.line, got, c.want)
-		}
-	}
-	h.send(`{"jsonrpc":"2.0","id":9,"result":{}}`) // F-20: dropped
+	h.send("\"\xff\"")
+	h.expect(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error: the message is not valid UTF-8"}}`)
 	h.send(`{"jsonrpc":"2.0","method":"last"}`)
 	equal(t, "B>P", p.Receive(), `{"jsonrpc":"2.0","method":"last"}`)
 }
@@ -167,48 +148,25 @@ func TestFraming(t *testing.T) {
 	}
 }
 
-// Row 56: large messages both ways up to the cap; one more is refused with the
-// words of every transport, and the bridge lives.
-func TestSizes(t *testing.T) {
+// Row 56: the cap on one message. One more byte is refused with the words of every
+// transport, and the bridge lives.
+func TestLimit(t *testing.T) {
 	const limit = 2 << 20
 	_, p, h := served(t, mcpbroker.WithMaxMessageBytes(limit))
 	note := func(size int) string {
 		frame := `{"jsonrpc":"2.0","method":"n","params":[""]}`
 		return frame[:len(frame)-3] + strings.Repeat("x", size-len(frame)) + `"]}`
 	}
-	for _, size := range []int{64<<10 - 1, 64 << 10, 64<<10 + 1, 1 << 20, limit} {
-		h.send(note(size))
-		equal(t, fmt.Sprint(size, " bytes to the provider"), p.Receive(), note(size))
-		p.Send(note(size))
-		h.expect(note(size))
-	}
-	tooLarge := string(wire.TooLarge(limit).Response(nil))
+	h.send(note(limit))
+	equal(t, "to the provider", p.Receive(), note(limit))
+	p.Send(note(limit))
+	h.expect(note(limit))
 	for _, size := range []int{limit + 1, 2 * limit} {
 		h.send(note(size))
-		h.expect(tooLarge)
+		h.expect(string(wire.TooLarge(limit).Response(nil)))
 	}
 	h.send(note(100))
 	equal(t, "afterwards", p.Receive(), note(100))
-}
-
-// Row 47: with serverRequests = "relay" a request of the provider reaches the host
-// on its pipe, and the answer the provider.
-func TestServerRequest(t *testing.T) {
-	c := config.Default()
-	c.Host, c.Port, c.ServerRequests = "127.0.0.1", 0, config.ServerRequestsRelay
-	_, p, h := served(t, mcpbroker.WithConfig(c))
-	h.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{"elicitation":{}}}}`)
-	brokertest.Respond(p, p.Receive(), `{}`)
-	h.expect(`{"jsonrpc":"2.0","id":0,"result":{}}`)
-	h.send(`{"jsonrpc":"2.0","id":1,"method":"m"}`)
-	call := p.Receive()
-	p.Send(`{"jsonrpc":"2.0","id":"ask","method":"elicitation/create","params":{}}`)
-	ask := h.receive()
-	equal(t, "B>H", ask, `{"jsonrpc":"2.0","id":`+brokertest.ID(ask)+`,"method":"elicitation/create","params":{}}`)
-	h.send(`{"jsonrpc":"2.0","id":` + brokertest.ID(ask) + `,"result":{"action":"accept"}}`)
-	equal(t, "B>P", p.Receive(), `{"jsonrpc":"2.0","id":"ask","result":{"action":"accept"}}`)
-	brokertest.Respond(p, call, `{}`)
-	h.expect(`{"jsonrpc":"2.0","id":1,"result":{}}`)
 }
 
 // F-29: messages of several lines become one.
@@ -219,26 +177,16 @@ func TestOneLine(t *testing.T) {
 	h.expect(`{   "jsonrpc": "2.0",  "method": "notifications/x" }`)
 }
 
-// Spec 01 4.3 and 8.3, section 9 item 24: an empty slot, before and after a
-// provider; notifications vanish (F-23).
-func TestNotConnected(t *testing.T) {
+// Spec 01 8.3, section 9 item 24: a slot nobody serves is worth a warning, and its
+// host is served once somebody does.
+func TestWarning(t *testing.T) {
 	b := brokertest.Start(t, brokertest.Options{})
 	b.Dedicated(t, "other")
 	h := attach(t, b, "s")
 	b.Log.Wait(t, `[mcp-broker] MCP_BROKER_STDIO_PROVIDER="s" names a slot this broker does not host`, `"_all"`, "Hosted slots: other.")
-	const want = `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"Provider \"s\" not connected. ` +
-		`This host is pinned to one slot (MCP_BROKER_STDIO_PROVIDER). Pin it to \"_all\" to reach every provider that joined it, or to \"_broker\" to see which slots are live."}}`
-	h.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	h.send(`{"jsonrpc":"2.0","id":1,"method":"initialize"}`)
-	h.expect(want)
 	p := b.Dedicated(t, "s")
 	h.send(`{"jsonrpc":"2.0","id":2,"method":"initialize"}`)
-	for {
-		if m := p.Receive(); strings.Contains(m, `"initialize"`) {
-			brokertest.Respond(p, m, `{}`)
-			break
-		}
-	}
+	brokertest.Respond(p, p.Receive(), `{}`)
 	h.expect(`{"jsonrpc":"2.0","id":2,"result":{}}`)
 }
 
@@ -269,24 +217,14 @@ func TestEndFlushes(t *testing.T) {
 	brokertest.Respond(p, slow, `"late"`)
 	h.expect(`{"jsonrpc":"2.0","id":1,"result":"late"}`)
 	h.expect(`{"jsonrpc":"2.0","id":2,"error":{"code":-32000,"message":"Session closed"}}`)
-	h.ended(2 * time.Second)
+	h.ended()
 	b.Sessions(t, "s", 0)
 }
 
-// Spec 01 5.12: a stop ends the bridge; what is in flight is answered.
-func TestStop(t *testing.T) {
-	b, p, h := served(t)
-	h.send(`{"jsonrpc":"2.0","id":1,"method":"m"}`)
-	p.Receive()
-	stopped := make(chan error, 1)
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // for what is in flight
-	defer cancel()
-	go func() { stopped <- b.Broker.Stop(ctx) }()
-	h.expect(`{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"Session closed"}}`)
-	h.ended(patience)
-	if err := <-stopped; err != nil {
-		t.Error(err)
-	}
+// Spec 01 5.12: a broker that has stopped takes no host.
+func TestStopped(t *testing.T) {
+	b := brokertest.Start(t, brokertest.Options{})
+	b.Stop(t)
 	if _, err := b.ServeStdio(t.Context(), "s", strings.NewReader(""), io.Discard); err == nil {
 		t.Error("a stopped broker takes a host")
 	}

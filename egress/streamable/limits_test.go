@@ -116,7 +116,7 @@ func TestNoHTTP(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+		_ = conn.SetDeadline(time.Now().Add(patience))
 		_, _ = io.WriteString(conn, junk)
 		_ = conn.(*net.TCPConn).CloseWrite()
 		answer, err := io.ReadAll(conn)

@@ -45,7 +45,7 @@ func newEndpoint(t *testing.T) *endpoint {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { e.ServeSlot(w, r, "s") }))
 	e.url = server.URL + "/s/mcp"
 	t.Cleanup(func() {
-		if err := e.Stop(context.Background()); err != nil {
+		if err := e.EndSessions(context.Background()); err != nil {
 			t.Error(err)
 		}
 		server.Close()
@@ -110,7 +110,7 @@ func TestStopped(t *testing.T) {
 	c.Initialize()
 	stream := c.Listen()
 	stream.Next()
-	if err := e.Stop(t.Context()); err != nil {
+	if err := e.EndSessions(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	brokertest.Equal(t, "the stream", stream.Next(), "")

@@ -50,16 +50,15 @@ func accepts(header, want string) bool {
 }
 
 func (s *Server) post(w http.ResponseWriter, r *http.Request, slot, principal string, e *entry) {
-	if !s.begin() {
-		egress.WriteJSON(w, http.StatusServiceUnavailable, wire.SessionClosed().Response(nil))
-		return
-	}
-	defer s.posts.Done()
 	if !s.typed(w, r) || !s.acceptable(w, r, "application/json", "text/event-stream") {
 		return
 	}
 	body, ok := egress.ReadBody(w, r, s.cfg.Limit(slot))
 	if !ok {
+		return
+	}
+	if s.stopping.Load() {
+		egress.WriteJSON(w, http.StatusServiceUnavailable, wire.SessionClosed().Response(nil))
 		return
 	}
 	f, err := wire.Scan(body)

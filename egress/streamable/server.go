@@ -42,15 +42,12 @@ type Config struct {
 // Server holds the sessions of all slots.
 type Server struct {
 	sys      *rt.System
-	registry msg.Ref
 	cfg      Config
-	sessions *rt.Nursery
+	sessions *session.Group
 	byID     sync.Map // session id to *entry
 
 	slow     atomic.Uint64
-	draining atomic.Bool
-	posts    sync.WaitGroup
-	admit    sync.RWMutex // held for writing once, to set draining
+	stopping atomic.Bool
 }
 
 // entry is how a handler reaches a session.
@@ -63,7 +60,7 @@ type entry struct {
 
 // New returns an endpoint without sessions.
 func New(sys *rt.System, registry msg.Ref, cfg Config) *Server {
-	return &Server{sys: sys, registry: registry, cfg: cfg, sessions: rt.NewNursery(sys, session.Kind(sys))}
+	return &Server{sys: sys, cfg: cfg, sessions: session.NewGroup(sys, registry)}
 }
 
 // SlowReaders counts the streams that ended because their client read too slowly.
@@ -149,16 +146,15 @@ func (s *Server) present(w http.ResponseWriter, r *http.Request, e *entry) bool 
 // open starts a session owned by principal.
 func (s *Server) open(ctx context.Context, slot, principal string) (*entry, error) {
 	e := &entry{id: egress.NewSessionID(), slot: slot, owner: principal}
-	actor := session.NewActor(s.sys, s.registry, session.Config{
+	ref, err := s.sessions.Open(ctx, session.Config{
 		Slot: slot, Number: s.cfg.NextSession(),
 		MaxPending: s.cfg.MaxPending, IdleTimeout: s.cfg.IdleTimeout, Trace: s.cfg.Trace, Resumable: true,
 		Answers: s.relays(slot),
 	}, func() { s.byID.Delete(e.id) })
-	pid, err := s.sessions.Spawn(ctx, actor)
 	if err != nil {
 		return nil, fmt.Errorf("open a session on slot %q: %w", slot, err)
 	}
-	e.ref = s.sys.Ref(pid)
+	e.ref = ref
 	s.byID.Store(e.id, e)
 	return e, nil
 }
@@ -174,34 +170,12 @@ func (s *Server) delete(w http.ResponseWriter, r *http.Request, e *entry) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// begin counts a request among those a stop waits for; false once the broker
-// stops.
-func (s *Server) begin() bool {
-	s.admit.RLock()
-	defer s.admit.RUnlock()
-	if s.draining.Load() {
-		return false
-	}
-	s.posts.Add(1)
-	return true
-}
-
-// Stop ends every session: new requests are refused, those in flight may finish
-// until ctx ends, then they are answered with 503.
-func (s *Server) Stop(ctx context.Context) error {
-	s.admit.Lock()
-	s.draining.Store(true)
-	s.admit.Unlock()
-	finished := make(chan struct{})
-	go func() { s.posts.Wait(); close(finished) }()
-	select {
-	case <-finished:
-	case <-ctx.Done():
-	}
-	s.sessions.Tell(&msg.CloseSession{})
-	err := s.sessions.Stop(context.Background())
-	<-finished
-	return err
+// EndSessions takes no more sessions and ends those there are, each as soon as what
+// it was asked is answered, or ctx ends: what is in flight then is answered with
+// 503, as new requests are meanwhile. Their streams end behind what is queued.
+func (s *Server) EndSessions(ctx context.Context) error {
+	s.stopping.Store(true)
+	return s.sessions.End(ctx)
 }
 
 const sessionHeader = "Mcp-Session-Id"

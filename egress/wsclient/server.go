@@ -40,9 +40,8 @@ type Config struct {
 // Server holds the raw clients of all slots.
 type Server struct {
 	sys      *rt.System
-	registry msg.Ref
 	cfg      Config
-	sessions *rt.Nursery
+	sessions *session.Group
 	stopping atomic.Bool
 	slow     atomic.Uint64
 
@@ -54,8 +53,8 @@ type Server struct {
 // New returns a server without clients.
 func New(sys *rt.System, registry msg.Ref, cfg Config) *Server {
 	return &Server{
-		sys: sys, registry: registry, cfg: cfg,
-		sessions: rt.NewNursery(sys, session.Kind(sys)), clients: map[*client]struct{}{},
+		sys: sys, cfg: cfg,
+		sessions: session.NewGroup(sys, registry), clients: map[*client]struct{}{},
 	}
 }
 
@@ -76,18 +75,17 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, slot string, acce
 		s.turnAway(conn, rt.ErrStopped)
 		return
 	}
-	actor := session.NewActor(s.sys, s.registry, session.Config{
+	ref, err := s.sessions.Open(r.Context(), session.Config{
 		Slot: slot, Number: s.cfg.NextSession(), Kind: msg.WebSocketClient, MaxPending: s.cfg.MaxPending,
 		Trace: s.cfg.Trace, Advice: wire.AdviceSocket,
 		Answers: s.cfg.Relays != nil && s.cfg.Relays(slot),
 	}, c.sessionEnded)
-	pid, err := s.sessions.Spawn(r.Context(), actor)
 	if err != nil {
 		s.remove(c)
 		s.turnAway(conn, err)
 		return
 	}
-	c.start(s.sys.Ref(pid))
+	c.start(ref)
 }
 
 // turnAway closes a client whose session could not be opened.
@@ -121,20 +119,19 @@ func (s *Server) remove(c *client) {
 	s.reading.Done()
 }
 
-// EndSessions takes no more clients and ends the sessions of those there are.
-// Their sockets are closed with 1001 behind what the sessions said.
+// EndSessions takes no more clients and ends the sessions of those there are, each
+// as soon as what it was asked is answered, or ctx ends; new requests are refused
+// meanwhile. Their sockets are closed with 1001 behind what the sessions said.
 func (s *Server) EndSessions(ctx context.Context) error {
 	s.mu.Lock()
 	s.stopping.Store(true)
 	s.mu.Unlock()
-	s.sessions.Tell(&msg.CloseSession{})
-	return s.sessions.Stop(ctx)
+	return s.sessions.End(ctx)
 }
 
-// Stop says goodbye to every client with 1001 and waits until their sockets are
+// Stop waits, once EndSessions has returned, until the sockets of all clients are
 // closed, or ctx ends and they are cut.
-func (s *Server) Stop(ctx context.Context) error {
-	err := s.EndSessions(ctx)
+func (s *Server) Stop(ctx context.Context) {
 	closed := make(chan struct{})
 	go func() { s.reading.Wait(); close(closed) }()
 	select {
@@ -143,7 +140,6 @@ func (s *Server) Stop(ctx context.Context) error {
 		s.cut()
 		<-closed
 	}
-	return err
 }
 
 func (s *Server) cut() {
