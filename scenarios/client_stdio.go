@@ -20,7 +20,7 @@ type stdioLink struct {
 // startBridge runs the binary as a bridge from standard input and output to the
 // broker at url. What it has to say besides is shown.
 func startBridge(binary, slot, url string, show func(string)) (*stdioLink, error) {
-	cmd := exec.Command(binary, "bridge", "--url", url, "--", slot)
+	cmd := exec.Command(binary, "bridge", "--url", url, "--wait", "0s", "--", slot)
 	cmd.Env = cleanEnviron()
 	stderr := &lineWriter{line: show}
 	cmd.Stderr = stderr

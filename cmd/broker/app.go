@@ -27,7 +27,8 @@ type program struct {
 	// signals returns the channel that SIGINT and SIGTERM arrive on, and a
 	// function that ends their delivery.
 	signals func() (<-chan os.Signal, func())
-	poll    time.Duration // of watch; 0 means pollInterval
+	poll    time.Duration // of watch and of logs --follow; 0 means their own
+	echo    time.Duration // a repeated signal counts as the same one; 0 means signalEcho
 }
 
 func newProgram() *program {

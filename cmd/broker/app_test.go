@@ -37,7 +37,8 @@ func TestRefusedCommandLines(t *testing.T) {
 		{"run a.toml --prot 1", "broker run: unknown flag --prot (did you mean --port?)\nSee 'broker run --help'.\n"},
 		{"run a.toml --port", "broker run: --port needs a value\nSee 'broker run --help'.\n"},
 		{"run a.toml b.toml", "broker run: unexpected argument \"b.toml\"\nSee 'broker run --help'.\n"},
-		{"check", "broker check: a file is missing\nSee 'broker check --help'.\n"},
+		{"check --output xml", "broker check: --output \"xml\" must be text or json\nSee 'broker check --help'.\n"},
+		{"version -o", "broker version: -o needs a value\nSee 'broker version --help'.\n"},
 		{"check a b", "broker check: unexpected argument \"b\"\nSee 'broker check --help'.\n"},
 		{"version x", "broker version: unexpected argument \"x\"\nSee 'broker version --help'.\n"},
 		{"completion", "broker completion: name a shell: bash, zsh, fish or powershell\nSee 'broker completion --help'.\n"},
@@ -115,7 +116,49 @@ func TestCheck(t *testing.T) {
 	b.expect(t, b.do("check", "nowhere.toml"), 1, "",
 		"[mcp-broker] Cannot use the config file at nowhere.toml: the file named on the command line does not exist. "+
 			"The broker does not start without the security settings this file may hold: fix the file, "+
-			"or name another one with MCP_BROKER_CONFIG.\n")
+			"or name another one.\n")
+}
+
+// Without an argument it looks at what 'broker run' would read.
+func TestCheckFindsTheFile(t *testing.T) {
+	b := newBench(t)
+	b.expect(t, b.do("check"), 0, "no file, the defaults and the environment: ok\n", "")
+	b = newBench(t)
+	writeFile(t, "broker.toml", "[[stdioUpstreams]]\nname = 'a'\ncommand = 'x'\nenabled = false\n[[stdioUpstreams]]\nname = 'b'\ncommand = 'x'\n")
+	b.expect(t, b.do("check"), 0, "broker.toml: ok; not started (enabled = false): a\n", "")
+	b = newBench(t)
+	writeFile(t, "other.toml", "prt = 1\n")
+	b.environ = []string{"MCP_BROKER_CONFIG=other.toml"}
+	b.expect(t, b.do("check"), 1, "", "other.toml:1:1: unknown key \"prt\" (did you mean \"port\"?)\n")
+	b = newBench(t)
+	writeFile(t, "broker.toml", "[tls]\ncert = 'c'\nkey = 'k'\n")
+	b.expect(t, b.do("check"), 1, "", "broker.toml:2:8: \"tls.cert\" cannot be read: c: no such file or directory\n"+
+		"broker.toml:3:7: \"tls.key\" cannot be read: k: no such file or directory\n")
+}
+
+// What commands without a broker print for machines.
+func TestOutputJSON(t *testing.T) {
+	tests := []struct {
+		args, file string
+		code       int
+		want       string
+	}{
+		{"check b.toml -o json", "allowedOrigins = ['a']\n[[mcpServers]]\nname = 'a'\nurl = 'http://x/'\nenabled = false\n", 0,
+			`{"file":"b.toml","ok":true,"problems":[],"warnings":["[mcp-broker] allowedOrigins entry \"a\" matches no browser: origins are compared verbatim, ` +
+				`as scheme://host[:port] without a path or wildcard"],"disabled":["a"]}`},
+		{"check -o json b.toml", "prt = 1\n", 1,
+			`{"ok":false,"problems":[{"file":"b.toml","line":1,"column":1,"message":"unknown key \"prt\" (did you mean \"port\"?)"}],"warnings":[],"disabled":[]}`},
+		{"check -o json gone.toml", "", 1,
+			`{"ok":false,"problems":[{"file":"gone.toml","message":"the file named on the command line does not exist"}],"warnings":[],"disabled":[]}`},
+		{"version -o json", "", 0, `{"name":"mcp-broker","version":"1.2.3"}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.args, func(t *testing.T) {
+			b := newBench(t)
+			writeFile(t, "b.toml", tt.file)
+			b.expect(t, b.do(strings.Fields(tt.args)...), tt.code, tt.want+"\n", "")
+		})
+	}
 }
 
 func TestCompletion(t *testing.T) {
@@ -150,7 +193,7 @@ func TestCompletionAnswers(t *testing.T) {
 		{"run -", "--port --host --heartbeat --log-format --demo --help"},
 		{"run --po", "--port --host --heartbeat --log-format --demo --help"},
 		{"run", ""},
-		{"bridge -", "--url --help"},
+		{"bridge -", "--url --wait --help"},
 	}
 	for _, tt := range tests {
 		b := newBench(t)

@@ -17,10 +17,12 @@ func (p *program) bridgeCommand() *cli.Command {
 		ArgsUsage: "SLOT",
 		Description: "For hosts that start their MCP servers themselves. Messages are newline-delimited JSON-RPC,\n" +
 			"standard output holds nothing else; what there is to say goes to standard error.\n" +
-			"A broker that is away is tried again with each message, a restarted one gets a new session.\n" +
-			"Ends with standard input, SIGINT or SIGTERM. The flag may also follow the slot.",
+			"A broker that is away is waited for when the host opens its session, and tried again with each later\n" +
+			"message; a restarted one gets a new session.\n" +
+			"Ends with standard input, SIGINT or SIGTERM. Flags may also follow the slot.",
 		Flags: []cli.Flag{
 			urlFlag(),
+			&cli.DurationFlag{Name: "wait", Usage: "let initialize wait up to `DURATION` for a broker that is away; 0s answers at once", Value: bridge.DefaultWait},
 		},
 		Action: p.runBridge,
 	}
@@ -45,6 +47,13 @@ func (p *program) runBridge(c *cli.Context) error {
 	if err != nil {
 		return refuse(c, err.Error())
 	}
+	wait := c.Duration("wait")
+	switch {
+	case wait < 0:
+		return refuse(c, "--wait must not be less than 0s")
+	case wait == 0:
+		wait = -1 // to the bridge 0 is its default
+	}
 	signals, release := p.signals()
 	defer release()
 	defer surviveBrokenPipes()()
@@ -57,13 +66,15 @@ func (p *program) runBridge(c *cli.Context) error {
 		case <-ctx.Done():
 		}
 	}()
-	log := newLogger(p.stderr, config.LogText)
-	to := bridge.Config{URL: url, Log: log}
+	lines := newLogQueue(p.stderr, config.LogText)
+	defer lines.flush(flushPatience)
+	to := bridge.Config{URL: url, Log: newLogger(lines), Wait: wait}
 	if at.cert != "" {
 		to.Client = newHTTPClient(at.cert)
 	}
 	if err := bridge.Run(ctx, to, p.stdin, p.stdout); err != nil {
-		return cli.Exit("[mcp-broker] bridge: "+err.Error(), 1)
+		fmt.Fprintln(lines.above(), safeText("[mcp-broker] bridge: "+err.Error()))
+		return errReported
 	}
 	return nil
 }

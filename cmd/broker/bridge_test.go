@@ -14,6 +14,8 @@ func TestBridgeRefusedCommandLines(t *testing.T) {
 		{"a --ulr x", "broker bridge: unknown flag --ulr (did you mean --url?)" + see},
 		{"a --url localhost:3000", "broker bridge: \"localhost:3000\" must begin with http:// or https://" + see},
 		{"--url http:// a", "broker bridge: \"http://\" names no host" + see},
+		{"a --wait -1s", "broker bridge: --wait must not be less than 0s" + see},
+		{"a --wait soon", "broker bridge: --wait \"soon\" must be a duration, such as 90s or 5m" + see},
 		{"a --url http://u:p@h", "broker bridge: a URL with credentials is not taken: they would show up in messages" + see},
 	}
 	for _, tt := range tests {
@@ -27,7 +29,7 @@ func TestBridgeRefusedCommandLines(t *testing.T) {
 // Without a broker every request is answered with where it was looked for; the
 // command ends with its input, and well.
 func TestBridgeWithoutBroker(t *testing.T) {
-	for _, args := range []string{"a%2F --url http://127.0.0.1:1", "--url=http://127.0.0.1:1/ a%2F"} {
+	for _, args := range []string{"a%2F --url http://127.0.0.1:1", "a%2F --wait 0s --url http://127.0.0.1:1", "--url=http://127.0.0.1:1/ a%2F"} {
 		b := newBench(t)
 		b.stdin = strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"initialize"}`)
 		const at = "the broker at http://127.0.0.1:1/a%252F/mcp: "

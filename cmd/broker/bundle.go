@@ -40,6 +40,7 @@ func (p *program) bundleCommand() *cli.Command {
 				Name:      "inspect",
 				Usage:     "show what is in a bundle, without verifying it",
 				ArgsUsage: "FILE",
+				Flags:     []cli.Flag{outputFlag()},
 				Action:    p.inspectBundle,
 			},
 			{
@@ -126,11 +127,18 @@ func (p *program) inspectBundle(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	asJSON, err := wantsJSON(c)
+	if err != nil {
+		return err
+	}
 	ctx, release := interruptible(c)
 	defer release()
 	r, err := bundle.Inspect(ctx, bundle.Options{Path: file})
 	if err != nil {
 		return bundleError(file, err)
+	}
+	if asJSON {
+		return printJSON(p.stdout, encode(reportOf(file, r)))
 	}
 	printReport(p.stdout, file, r)
 	return nil

@@ -88,7 +88,7 @@ func TestBundleEmbeddedSignature(t *testing.T) {
 }
 
 func TestBundleInspect(t *testing.T) {
-	unsigned, embedded := testdata(t, "bundle-packed.txt"), testdata(t, "bundle-leaf.txt")
+	unsigned, embedded, asJSON := testdata(t, "bundle-packed.txt"), testdata(t, "bundle-leaf.txt"), testdata(t, "bundle-leaf.json")
 	b := bundleBench(t, "packed.mcpb", "signed/leaf.mcpb")
 	for name, file := range map[string]string{"packed.mcpb": unsigned, "leaf.mcpb": embedded} {
 		b.again()
@@ -97,6 +97,11 @@ func TestBundleInspect(t *testing.T) {
 		}
 		golden(t, file, b.out.String())
 	}
+	b.again()
+	if code := b.do("bundle", "inspect", "leaf.mcpb", "-o", "json"); code != 0 || b.err.String() != "" {
+		t.Errorf("JSON: exit code %d, %s", code, b.err)
+	}
+	golden(t, asJSON, b.out.String())
 	writeFile(t, "packed.mcpb.sig", "x")
 	b.again()
 	b.do("bundle", "inspect", "packed.mcpb")

@@ -13,11 +13,11 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
 	"time"
 
 	"mcpbroker/actors/wire"
+	"mcpbroker/config"
 )
 
 const (
@@ -79,7 +79,7 @@ func newHTTPClient(cert string) *http.Client {
 	t.MaxIdleConnsPerHost = 64
 	t.DisableCompression = true // a stream must not wait for a full block
 	t.DialContext = (&net.Dialer{Timeout: 10 * time.Second}).DialContext
-	if pem, err := os.ReadFile(cert); cert != "" && err == nil {
+	if pem, err := config.ReadRegular(cert, config.MaxPEMBytes); cert != "" && err == nil {
 		pool, err := x509.SystemCertPool()
 		if err != nil {
 			pool = x509.NewCertPool()

@@ -59,7 +59,10 @@ func (r *remote) describeSlot(ctx context.Context, c *client) error {
 
 func printSlot(w io.Writer, endpoint string, s slotInfo, found report) {
 	connected := "no"
-	if s.Connected && s.ConnectedSince != nil {
+	switch {
+	case s.Connecting:
+		connected = "not yet: its upstream is being started, and calls wait for it"
+	case s.Connected && s.ConnectedSince != nil:
 		connected = fmt.Sprintf("for %s, since %s", s.connectedFor(), *s.ConnectedSince)
 	}
 	member := "not a member"
@@ -67,7 +70,7 @@ func printSlot(w io.Writer, endpoint string, s slotInfo, found report) {
 		member = "member"
 	}
 	fmt.Fprintf(w, "slot %s\n", strconv.Quote(s.Name))
-	t := table{{"  transport", s.Transport}}
+	t := table{{"  transport", s.transport()}}
 	t.add("  connected", connected)
 	t.add("  _all", member)
 	t.add("  callers", fmt.Sprintf("%d over HTTP, %d over WebSocket", s.SessionCount, s.ClientCount))

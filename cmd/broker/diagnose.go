@@ -19,9 +19,13 @@ type report struct {
 		Connected              int `json:"connected"`
 		ProviderSlots          int `json:"providerSlots"`
 		ConnectedProviderSlots int `json:"connectedProviderSlots"`
+		NeverServed            int `json:"neverServed"`
 		PendingRequests        int `json:"pendingRequests"`
 		Clients                int `json:"clients"`
 		Sessions               int `json:"sessions"`
+
+		// Problems counts those that were left out, too; an older broker has none.
+		Problems map[string]int `json:"problems"`
 	} `json:"summary"`
 	Problems      []problem `json:"problems"`
 	ChecksSkipped []struct {
@@ -48,7 +52,10 @@ const (
 )
 
 func (r *report) count(severity string) int {
-	n := 0
+	n := r.Summary.Problems[severity]
+	if n > 0 {
+		return n
+	}
 	for _, p := range r.Problems {
 		if p.Severity == severity {
 			n++

@@ -44,8 +44,8 @@ func (p *program) doctorCommand() *cli.Command {
 		Usage:     "check what a broker needs here, without one",
 		ArgsUsage: "[broker.toml]",
 		Description: "Checks the configuration that 'broker run' would read, whether its address is free or who holds it,\n" +
-			"the commands that MCP hosts start, certificate and key, and the browser origins. With --url also whether\n" +
-			"the way to a running broker lets event streams and WebSockets through, as proxies may not.\n" +
+			"certificate and key, the browser origins, what upstreams need to start, and the commands that MCP hosts start.\n" +
+			"With --url also whether the way to a running broker lets event streams and WebSockets through, as proxies may not.\n" +
 			"Exits 0, or 1 when a check failed; a warning does not count.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "url", Usage: "check the way to the broker at `URL`, too"},
@@ -105,6 +105,7 @@ func (p *program) examine(ctx context.Context, file string, proxied address) fin
 		p.checkAddress(ctx, &found, cfg)
 		found.tls(cfg, time.Now())
 		found.origins(cfg)
+		found.upstreams(ctx, cfg)
 	}
 	found.commands()
 	if proxied.base != "" {
@@ -130,11 +131,7 @@ const originsWarning = "[mcp-broker] allowedOrigins "
 
 func (f *findings) config(cfg *config.Config) {
 	const check = "configuration"
-	source := "no file, the defaults and the environment"
-	if cfg.File != "" {
-		source = cfg.File
-	}
-	f.ok(check, source)
+	f.ok(check, configName(cfg))
 	for _, w := range cfg.Warnings {
 		if !strings.HasPrefix(w, originsWarning) {
 			f.warn(check, strings.TrimPrefix(w, "[mcp-broker] "), "")

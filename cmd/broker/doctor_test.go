@@ -66,6 +66,8 @@ func TestDoctor(t *testing.T) {
 ok    address        127.0.0.1:%d is free
 ok    TLS            off
 ok    origins        https://app.example
+ok    origins        WebSocket upgrades are not checked: a page of any origin, opened on this machine, can call and publish
+                     checkUpgradeOrigins = true applies allowedOrigins to them, too; providers and clients that are no pages send no Origin
 ok    PATH           %[2]s/broker is this program; a desktop host may have a shorter PATH and need the whole path
 ok    npx            %[2]s/npx
 `, port, dir), "")
@@ -217,7 +219,7 @@ func readFile(t *testing.T, name string) string {
 func TestDoctorOrigins(t *testing.T) {
 	const browser = "[write it as a browser sends it, such as https://app.example or http://localhost:5173]\n"
 	tests := []struct{ toml, want string }{
-		{"", "ok origins: none: pages in browsers cannot call, other clients can []\n"},
+		{"", "ok origins: none: requests of pages in browsers are refused, those of other clients are not []\n"},
 		{"[[www.mounts]]\nurlPrefix = '/'\ndir = '.'", "warn origins: the broker serves pages, and answers the requests of none: pages carry an Origin header, and allowedOrigins lists none " +
 			"[allowedOrigins = [\"http://127.0.0.1:3000\"], or the origin the pages are opened from]\n"},
 		{"allowedOrigins = ['https://a.example', 'http://localhost:5173']", "ok origins: https://a.example, http://localhost:5173 []\n"},
@@ -232,6 +234,26 @@ func TestDoctorOrigins(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	for _, tt := range tests {
+		cfg, err := config.Parse("broker.toml", []byte(tt.toml+"\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var f findings
+		f.allowedOrigins(cfg)
+		expectFindings(t, f, tt.want)
+	}
+}
+
+// F-44: what a list of origins does not keep away is said, and where others can reach
+// the port it is a warning.
+func TestDoctorUpgradeOrigins(t *testing.T) {
+	const fix = " [checkUpgradeOrigins = true applies allowedOrigins to them, too; providers and clients that are no pages send no Origin]\n"
+	none := "ok origins: none: requests of pages in browsers are refused, those of other clients are not []\n"
+	for _, tt := range []struct{ toml, want string }{
+		{"", none + "ok origins: WebSocket upgrades are not checked: a page of any origin, opened on this machine, can call and publish" + fix},
+		{"host = '0.0.0.0'", none + "warn origins: WebSocket upgrades are not checked, and the address is wider than this machine: a page of any origin can call and publish" + fix},
+		{"host = '0.0.0.0'\ncheckUpgradeOrigins = true", none},
+	} {
 		cfg, err := config.Parse("broker.toml", []byte(tt.toml+"\n"))
 		if err != nil {
 			t.Fatal(err)

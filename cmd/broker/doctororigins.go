@@ -10,6 +10,23 @@ import (
 
 // origins checks that the origins allowed are those meant.
 func (f *findings) origins(cfg *config.Config) {
+	f.allowedOrigins(cfg)
+	f.upgradeOrigins(cfg)
+}
+
+// upgradeOrigins says what a list of origins does not keep away.
+func (f *findings) upgradeOrigins(cfg *config.Config) {
+	const check, fix = "origins", "checkUpgradeOrigins = true applies allowedOrigins to them, too; providers and clients that are no pages send no Origin"
+	switch {
+	case cfg.CheckUpgradeOrigins:
+	case cfg.BoundWide():
+		f.warn(check, "WebSocket upgrades are not checked, and the address is wider than this machine: a page of any origin can call and publish", fix)
+	default:
+		*f = append(*f, finding{check, statusOK, "WebSocket upgrades are not checked: a page of any origin, opened on this machine, can call and publish", fix})
+	}
+}
+
+func (f *findings) allowedOrigins(cfg *config.Config) {
 	const check = "origins"
 	o := cfg.AllowedOrigins
 	switch {
@@ -18,7 +35,7 @@ func (f *findings) origins(cfg *config.Config) {
 			fmt.Sprintf("allowedOrigins = [%q], or the origin the pages are opened from", configured(cfg).base))
 		return
 	case o.IsZero():
-		f.ok(check, "none: pages in browsers cannot call, other clients can")
+		f.ok(check, "none: requests of pages in browsers are refused, those of other clients are not")
 		return
 	case o.Pattern != "":
 		f.originPattern(o.Pattern)

@@ -1,9 +1,10 @@
 package main
 
 import (
-	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"runtime"
@@ -23,13 +24,12 @@ func (f *findings) tls(cfg *config.Config, now time.Time) {
 		f.ok(check, "off")
 		return
 	}
-	for _, file := range []string{cfg.TLS.Cert, cfg.TLS.Key} {
-		if _, err := os.ReadFile(file); err != nil {
-			f.fail(check, err.Error(), "correct tls.cert and tls.key, or let this user read the files")
-			return
-		}
+	pair, err := cfg.TLS.Pair()
+	var unreadable *fs.PathError
+	if errors.As(err, &unreadable) {
+		f.fail(check, err.Error(), "correct tls.cert and tls.key, or let this user read the files")
+		return
 	}
-	pair, err := tls.LoadX509KeyPair(cfg.TLS.Cert, cfg.TLS.Key)
 	if err != nil {
 		f.fail(check, fmt.Sprintf("%s and %s do not go together: %v", cfg.TLS.Cert, cfg.TLS.Key, err),
 			"use a PEM certificate chain, the broker's own first, and the private key it was made for")

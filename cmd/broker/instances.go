@@ -35,6 +35,7 @@ type instanceInfo struct {
 	NextRetryAt   *string `json:"nextRetryAt"`
 	NextRetryInMs *int64  `json:"nextRetryInMs"`
 	Error         *string `json:"error"`
+	GaveUp        bool    `json:"gaveUp"`
 
 	Events []struct {
 		At   string `json:"at"`
@@ -121,6 +122,9 @@ func (r *remote) listInstances(ctx context.Context, c *client) error {
 }
 
 func (i *instanceInfo) nextRetry() string {
+	if i.GaveUp {
+		return "given up"
+	}
 	if i.NextRetryInMs == nil {
 		return "-"
 	}

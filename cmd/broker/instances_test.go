@@ -64,7 +64,7 @@ func TestLogs(t *testing.T) {
 	b := newBench(t)
 	b.expect(t, b.do("logs", "crm", "--url", f.URL), 0, "", "\"crm\" is not started by the broker: what it writes is not here. 'broker describe instance' has its events.\n")
 	b = newBench(t)
-	b.expect(t, b.do("logs", "crm", "--lines", "0", "--url", f.URL), 1, "", "broker logs: --lines must be more than nothing\nSee 'broker logs --help'.\n")
+	b.expect(t, b.do("logs", "crm", "--lines", "0", "--url", f.URL), 1, "", "broker logs: --lines must be 1 or more\nSee 'broker logs --help'.\n")
 }
 
 // Spec 07 row 8: only what is up again exits 0.

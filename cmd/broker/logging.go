@@ -6,34 +6,58 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode"
 
 	"mcpbroker/config"
 )
 
-// newLogger writes to w in one of the formats of config. Debug records are
-// left out.
-func newLogger(w io.Writer, format string) *slog.Logger {
+// newLogger logs to a queue, in its format. Debug records are left out.
+func newLogger(q *logQueue) *slog.Logger {
+	return slog.New(&sortingHandler{plain: newLogHandler(q.below(), q.format), grave: newLogHandler(q.above(), q.format)})
+}
+
+// newLogHandler writes to w in one of the formats of config, a record with one Write.
+func newLogHandler(w io.Writer, format string) slog.Handler {
 	if format == config.LogJSON {
-		return slog.New(slog.NewJSONHandler(w, nil))
+		return slog.NewJSONHandler(w, nil)
 	}
-	return slog.New(&lineHandler{out: &lineWriter{w: w}})
+	return &lineHandler{w: w}
+}
+
+// sortingHandler hands a record to one of two handlers that write alike, by its
+// gravity.
+type sortingHandler struct{ plain, grave slog.Handler }
+
+// Enabled implements slog.Handler.
+func (h *sortingHandler) Enabled(ctx context.Context, level slog.Level) bool {
+	return h.plain.Enabled(ctx, level)
+}
+
+// Handle implements slog.Handler.
+func (h *sortingHandler) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level < slog.LevelWarn {
+		return h.plain.Handle(ctx, r)
+	}
+	return h.grave.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (h *sortingHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &sortingHandler{h.plain.WithAttrs(attrs), h.grave.WithAttrs(attrs)}
+}
+
+// WithGroup implements slog.Handler.
+func (h *sortingHandler) WithGroup(name string) slog.Handler {
+	return &sortingHandler{h.plain.WithGroup(name), h.grave.WithGroup(name)}
 }
 
 // lineHandler writes each record as one line: the message as it is, then
 // key=value for each attribute. Messages carry the prefixes operators match on
 // (spec 01 8); time and level are left to whatever collects the output.
 type lineHandler struct {
-	out   *lineWriter
-	attrs string // of With, already written out
-	group string // prefix of keys, empty or ending in a dot
-}
-
-// lineWriter keeps lines whole. Handlers derived from one another share it.
-type lineWriter struct {
-	mu sync.Mutex
-	w  io.Writer
+	w     io.Writer // takes whole lines from many at once
+	attrs string    // of With, already written out
+	group string    // prefix of keys, empty or ending in a dot
 }
 
 // Enabled implements slog.Handler.
@@ -51,10 +75,7 @@ func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 		return true
 	})
 	b.WriteByte('\n')
-
-	h.out.mu.Lock()
-	defer h.out.mu.Unlock()
-	_, err := io.WriteString(h.out.w, b.String())
+	_, err := io.WriteString(h.w, b.String())
 	return err
 }
 
@@ -64,7 +85,7 @@ func (h *lineHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	for _, a := range attrs {
 		appendAttr(&b, h.group, a)
 	}
-	return &lineHandler{out: h.out, attrs: h.attrs + b.String(), group: h.group}
+	return &lineHandler{w: h.w, attrs: h.attrs + b.String(), group: h.group}
 }
 
 // WithGroup implements slog.Handler.
@@ -72,7 +93,7 @@ func (h *lineHandler) WithGroup(name string) slog.Handler {
 	if name == "" {
 		return h
 	}
-	return &lineHandler{out: h.out, attrs: h.attrs, group: h.group + name + "."}
+	return &lineHandler{w: h.w, attrs: h.attrs, group: h.group + name + "."}
 }
 
 func appendAttr(b *strings.Builder, group string, a slog.Attr) {

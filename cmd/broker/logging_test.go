@@ -16,7 +16,8 @@ import (
 // spec 01 8: lines in the exact form operators match on.
 func TestLineHandler(t *testing.T) {
 	var b bytes.Buffer
-	log := newLogger(&b, config.LogText)
+	lines := newLogQueue(&b, config.LogText)
+	log := newLogger(lines)
 	log.Info(`[broker] ws connect path="/provider/a" role=dedicated-provider slot="a"`)
 	log.Debug("never seen")
 	log.Warn("attrs", "n", 1, "s", "plain", "q", `two "words"`, "e", "", "d", 1500*time.Millisecond, "err", errors.New("a=b"))
@@ -29,6 +30,7 @@ groups a=1 g.b=2 g.c=3 g.h.d=4
 forged\n[broker] line\x1b[31m k\n="v\nw"
 same inline=true
 `
+	lines.flush(flushPatience)
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

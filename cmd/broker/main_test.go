@@ -52,6 +52,8 @@ func (o *output) String() string {
 // fakeServer is a broker whose life a test directs.
 type fakeServer struct {
 	startErr error
+	starting func() // nil or called by Start
+	reload   func(context.Context, *config.Config) (mcpbroker.Reloaded, error)
 	stop     func(context.Context) error
 	done     chan error
 	attached chan provider.Peer
@@ -60,15 +62,24 @@ type fakeServer struct {
 	cfg      *config.Config
 	hostGone chan struct{}
 	bridged  string // slot of the stdio bridge
+
+	mu      sync.Mutex
+	refused []string // reloads
 }
 
 func newFakeServer() *fakeServer {
 	return &fakeServer{done: make(chan error, 1), attached: make(chan provider.Peer, 1), sent: make(chan []byte, 8), hostGone: make(chan struct{})}
 }
 
-func (s *fakeServer) Start(context.Context) error { return s.startErr }
-func (s *fakeServer) URL() string                 { return s.cfg.Scheme() + "://localhost:4711" }
-func (s *fakeServer) Done() <-chan error          { return s.done }
+func (s *fakeServer) URL() string        { return s.cfg.Scheme() + "://localhost:4711" }
+func (s *fakeServer) Done() <-chan error { return s.done }
+
+func (s *fakeServer) Start(context.Context) error {
+	if s.starting != nil {
+		s.starting()
+	}
+	return s.startErr
+}
 
 func (s *fakeServer) Stop(ctx context.Context) error {
 	if s.stop != nil {
@@ -77,7 +88,25 @@ func (s *fakeServer) Stop(ctx context.Context) error {
 	return nil
 }
 
-func (s *fakeServer) Reload(context.Context, *config.Config) (mcpbroker.Reloaded, error) {
+func (s *fakeServer) ReloadRefused(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refused = append(s.refused, err.Error())
+}
+
+// refusals are the reloads the broker has been told of since the last time.
+func (s *fakeServer) refusals() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	told := s.refused
+	s.refused = nil
+	return told
+}
+
+func (s *fakeServer) Reload(ctx context.Context, cfg *config.Config) (mcpbroker.Reloaded, error) {
+	if s.reload != nil {
+		return s.reload(ctx, cfg)
+	}
 	return mcpbroker.Reloaded{}, nil
 }
 

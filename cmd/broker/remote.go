@@ -59,7 +59,7 @@ func (p *program) remoteCommand(c *cli.Command, least, most int, missing string,
 func (p *program) remote(c *cli.Context, args []string) (*remote, error) {
 	r := &remote{program: p, cli: c, args: args, timeout: c.Duration("timeout")}
 	if r.timeout <= 0 {
-		return nil, refuse(c, "--timeout must be more than nothing")
+		return nil, refuse(c, "--timeout must be more than 0s")
 	}
 	var err error
 	if r.json, err = wantsJSON(c); err != nil {

@@ -140,7 +140,7 @@ func TestRemoteRefusedCommandLines(t *testing.T) {
 		{"describe", "broker describe: name what to describe: slot NAME or instance NAME\nSee 'broker describe --help'.\n"},
 		{"describe pump", "broker describe: cannot describe \"pump\"; known are slot and instance\nSee 'broker describe --help'.\n"},
 		{"describe slot", "broker describe slot: name a slot (see 'broker get slots')\nSee 'broker describe slot --help'.\n"},
-		{"status --timeout 0s", "broker status: --timeout must be more than nothing\nSee 'broker status --help'.\n"},
+		{"status --timeout 0s", "broker status: --timeout must be more than 0s\nSee 'broker status --help'.\n"},
 		{"status --ulr x", "broker status: unknown flag --ulr (did you mean --url?)\nSee 'broker status --help'.\n"},
 		{"tools", "broker tools: name a slot (see 'broker get slots')\nSee 'broker tools --help'.\n"},
 		{"call s", "broker call: name a slot and a tool (see 'broker tools SLOT')\nSee 'broker call --help'.\n"},

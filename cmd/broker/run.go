@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,7 @@ type server interface {
 	Start(ctx context.Context) error
 	Stop(ctx context.Context) error
 	Reload(ctx context.Context, c *config.Config) (mcpbroker.Reloaded, error)
+	ReloadRefused(err error)
 	ServeStdio(ctx context.Context, slot string, in io.Reader, out io.Writer) (<-chan struct{}, error)
 	URL() string
 	Done() <-chan error
@@ -53,7 +55,7 @@ func (p *program) runCommand() *cli.Command {
 		ArgsUsage: "[broker.toml]",
 		Description: "Reads the file named, else the one MCP_BROKER_CONFIG names, else ./broker.toml or\n" +
 			"./.mcp-broker/config.json if there is one, else starts with the defaults.\n" +
-			"SIGINT and SIGTERM stop it in order; a second signal does not wait.",
+			"SIGINT and SIGTERM stop it in order; another signal does not wait, the same one from half a second on.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "port", Usage: "listen on `PORT`; 0 takes any free port"},
 			&cli.StringFlag{Name: "host", Usage: "bind `HOST`"},
@@ -70,11 +72,32 @@ func (p *program) runBroker(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	log := newLogger(p.stderr, cfg.LogFormat)
+	if cfg.StdioProvider != "" {
+		defer surviveBrokenPipes()() // up to the last line of the log
+	}
+	lines := newLogQueue(p.stderr, cfg.LogFormat)
+	defer lines.flush(flushPatience)
+	return p.writingTo(lines).runConfigured(c, cfg, newLogger(lines))
+}
+
+// writingTo is the program with a queue in the place of its standard error, so that
+// what it writes besides the log keeps its place in the order of lines.
+func (p *program) writingTo(lines *logQueue) *program {
+	queued := *p
+	queued.stderr = lines.above()
+	return &queued
+}
+
+func (p *program) runConfigured(c *cli.Context, cfg *config.Config, log *slog.Logger) error {
 	for _, w := range cfg.Warnings {
 		log.Warn(w)
 	}
+	if text := notStarted(cfg); text != "" {
+		log.Info("[mcp-broker] Upstreams " + text)
+	}
 	signals, release := p.signals()
+	defer release()
+	hangups, release := hangUps()
 	defer release()
 
 	b, err := p.newServer(cfg, log, p.version)
@@ -90,7 +113,7 @@ func (p *program) runBroker(c *cli.Context) error {
 	stopDemo := func() {}
 	if c.Bool("demo") {
 		if stopDemo, err = startDemo(c.Context, b, log, p.version); err != nil {
-			p.stop(log, b, signals)
+			p.stop(log, b, signals, arrival{})
 			return p.cannotStart(cfg, fmt.Errorf("the demo provider was refused: %w", err))
 		}
 	}
@@ -99,18 +122,15 @@ func (p *program) runBroker(c *cli.Context) error {
 		log.Warn(w)
 	}
 	p.openPage(cfg, log, b.URL())
-	if cfg.StdioProvider != "" {
-		defer surviveBrokenPipes()()
-	}
 	hostGone, err := p.serveStdio(c.Context, cfg, log, b)
 	if err != nil {
-		p.stop(log, b, signals)
+		p.stop(log, b, signals, arrival{})
 		stopDemo()
 		return p.cannotStart(cfg, err)
 	}
 	if src, err := p.configSource(c); err == nil {
-		src.Path = cfg.File
-		go p.reloads(running, log, b, src)
+		src.Path, src.Again = cfg.File, true
+		go p.reloads(running, log, b, src, cfg, hangups)
 	}
 	return p.serve(log, b, signals, hostGone, stopDemo)
 }
@@ -153,8 +173,10 @@ func (p *program) configSource(c *cli.Context) (src config.Source, err error) {
 // fail.
 func (p *program) serve(log *slog.Logger, b server, signals <-chan os.Signal, hostGone <-chan struct{}, stopDemo func()) error {
 	var failure error
+	var first arrival
 	select {
 	case s := <-signals:
+		first = arrival{s, time.Now()}
 		log.Info(fmt.Sprintf("[mcp-broker] %s received, stopping", signalName(s)))
 	case <-hostGone:
 		log.Info("[mcp-broker] The stdio host has gone, stopping")
@@ -162,34 +184,40 @@ func (p *program) serve(log *slog.Logger, b server, signals <-chan os.Signal, ho
 	}
 	// The broker first: ending the demo provider first would fail its calls
 	// as a lost provider, not as a broker that stops.
-	if p.stop(log, b, signals) {
+	if p.stop(log, b, signals, first) {
 		stopDemo()
 	}
 	if failure != nil {
-		return cli.Exit(fmt.Sprintf("[mcp-broker] Stopped: %v", failure), 1)
+		fmt.Fprintln(p.stderr, safeText(fmt.Sprintf("[mcp-broker] Stopped: %v", failure)))
+		return errReported
 	}
 	return nil
 }
 
 // stop ends the broker in order and reports whether it has ended. A second
 // signal or the timeout ends the waiting.
-func (p *program) stop(log *slog.Logger, b server, signals <-chan os.Signal) bool {
+func (p *program) stop(log *slog.Logger, b server, signals <-chan os.Signal, first arrival) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	stopped := make(chan error, 1)
 	go func() { stopped <- b.Stop(ctx) }()
-	select {
-	case err := <-stopped:
-		if err != nil {
-			log.Error(fmt.Sprintf("[mcp-broker] Stop failed: %v", err))
+	for {
+		select {
+		case err := <-stopped:
+			if err != nil {
+				log.Error(fmt.Sprintf("[mcp-broker] Stop failed: %v", err))
+			}
+			return err == nil
+		case s := <-signals:
+			if first.echoedBy(s, cmp.Or(p.echo, signalEcho)) {
+				continue
+			}
+			log.Warn(fmt.Sprintf("[mcp-broker] %s received again, not waiting any longer", signalName(s)))
+		case <-ctx.Done():
+			log.Warn(fmt.Sprintf("[mcp-broker] not everything ended within %s", stopTimeout))
 		}
-		return err == nil
-	case s := <-signals:
-		log.Warn(fmt.Sprintf("[mcp-broker] %s received again, not waiting any longer", signalName(s)))
-	case <-ctx.Done():
-		log.Warn(fmt.Sprintf("[mcp-broker] not everything ended within %s", stopTimeout))
+		return false
 	}
-	return false
 }
 
 func signalName(s os.Signal) string {
@@ -207,7 +235,7 @@ func signalName(s os.Signal) string {
 func (p *program) cannotStart(cfg *config.Config, err error) error {
 	text := err.Error()
 	fmt.Fprintf(p.stderr, "[mcp-broker] Cannot start: %s\n", text)
-	if cause := errors.Unwrap(err); cause != nil {
+	if cause := errors.Unwrap(err); cause != nil && !strings.HasSuffix(text, describeCause(cause)) {
 		fmt.Fprintf(p.stderr, "[mcp-broker] Underlying error: %s\n", describeCause(cause))
 	}
 	if !strings.Contains(text, strconv.Itoa(cfg.Port)) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -88,6 +89,48 @@ func TestSecondSignalHastens(t *testing.T) {
 	}
 }
 
+// Wrappers signal a process, and its group besides: that is one signal. Another one
+// hastens all the same.
+func TestRepeatedSignalIsOne(t *testing.T) {
+	b := newBench(t)
+	b.echo = time.Hour
+	stopping := make(chan struct{})
+	b.server.stop = func(ctx context.Context) error {
+		close(stopping)
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	wait := b.start(t)
+	b.signal <- sigterm
+	<-stopping
+	b.signal <- sigterm
+	b.signal <- sigterm
+	b.signal <- os.Interrupt
+	if code := wait(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	want := "[mcp-broker] SIGTERM received, stopping\n[mcp-broker] SIGINT received again, not waiting any longer\n"
+	if !strings.HasSuffix(b.err.String(), want) {
+		t.Errorf("standard error ends in %q", b.err)
+	}
+	long := arrival{sigterm, time.Now().Add(-signalEcho)}
+	if long.echoedBy(sigterm, signalEcho) || (arrival{}).echoedBy(sigterm, signalEcho) {
+		t.Error("a signal that comes later counts as the same one")
+	}
+}
+
+// Entries that are left out are told once.
+func TestDisabledIsLogged(t *testing.T) {
+	b := newBench(t)
+	writeFile(t, "broker.toml", "[[stdioUpstreams]]\nname = 'a'\ncommand = 'x'\nenabled = false\n")
+	wait := b.start(t)
+	b.signal <- os.Interrupt
+	wait()
+	if want := "[mcp-broker] Upstreams not started (enabled = false): a\n"; !strings.HasPrefix(b.err.String(), want) {
+		t.Errorf("standard error %q", b.err)
+	}
+}
+
 func TestServerFailureEndsRun(t *testing.T) {
 	b := newBench(t)
 	b.server.stop = func(context.Context) error { return errors.New("half of it") }
@@ -125,6 +168,8 @@ func TestCannotStart(t *testing.T) {
 				"[mcp-broker] Underlying error: EADDRINUSE listen tcp 127.0.0.1:3000: bind: address already in use\n"},
 		{"plain", errors.New("no reason"),
 			"[mcp-broker] Cannot start: no reason\n[mcp-broker] Configuration in effect: host=127.0.0.1 port=3000\n"},
+		{"nothing underlies", fmt.Errorf("the demo provider was refused: %w", errors.New("slot is taken")),
+			"[mcp-broker] Cannot start: the demo provider was refused: slot is taken\n[mcp-broker] Configuration in effect: host=127.0.0.1 port=3000\n"},
 		{"cause without code", &listenError{"TLS is enabled but the material could not be read", errors.New("bad PEM")},
 			"[mcp-broker] Cannot start: TLS is enabled but the material could not be read\n[mcp-broker] Underlying error: bad PEM\n" +
 				"[mcp-broker] Configuration in effect: host=127.0.0.1 port=3000\n"},

@@ -36,7 +36,7 @@ func scenarioCommand() *cli.Command {
 				},
 				Action: runScenarios,
 			},
-			{Name: "list", Usage: "list the built-in scenarios", Action: listScenarios},
+			{Name: "list", Usage: "list the built-in scenarios", Flags: []cli.Flag{outputFlag()}, Action: listScenarios},
 		},
 		Action: func(c *cli.Context) error {
 			if name := c.Args().First(); name != "" {
@@ -48,10 +48,18 @@ func scenarioCommand() *cli.Command {
 }
 
 func listScenarios(c *cli.Context) error {
-	if c.Args().Present() {
-		return refuse(c, fmt.Sprintf("unexpected argument %q", c.Args().First()))
+	asJSON, err := alone(c)
+	if err != nil {
+		return err
 	}
 	list := scenarios.Builtins()
+	if asJSON {
+		rows := make([]map[string]string, len(list))
+		for i, b := range list {
+			rows[i] = map[string]string{"name": b.Name, "summary": b.Summary}
+		}
+		return printJSON(c.App.Writer, encode(map[string]any{"scenarios": rows}))
+	}
 	width := 0
 	for _, b := range list {
 		width = max(width, len(b.Name))

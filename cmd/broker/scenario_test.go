@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"strings"
@@ -24,6 +25,22 @@ func TestScenarioList(t *testing.T) {
 		"plant provider-lifecycle reload remote-restart slot-crash slow-reader stdio-host subscription-replay takeover-modes upstream-crash upstream-no-secret"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("listed %q, want %q", got, want)
+	}
+	b = newBench(t)
+	var list struct {
+		Scenarios []struct{ Name, Summary string }
+	}
+	if code := b.do("scenario", "list", "-o", "json"); code != 0 || json.Unmarshal([]byte(b.out.String()), &list) != nil {
+		t.Fatalf("exit code %d, %s", code, b.out)
+	}
+	names = nil
+	for _, one := range list.Scenarios {
+		if names = append(names, one.Name); one.Summary == "" {
+			t.Errorf("%s has no summary", one.Name)
+		}
+	}
+	if got := strings.Join(names, " "); got != want {
+		t.Errorf("listed in JSON %q, want %q", got, want)
 	}
 }
 

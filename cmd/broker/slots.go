@@ -10,7 +10,9 @@ import (
 type slotInfo struct {
 	Name              string  `json:"name"`
 	Transport         string  `json:"transport"`
+	Kind              string  `json:"kind"` // of the upstream that fills it
 	Connected         bool    `json:"connected"`
+	Connecting        bool    `json:"connecting"`
 	Aggregate         bool    `json:"aggregate"`
 	ConnectedSince    *string `json:"connectedSince"`
 	ConnectedForMs    *int64  `json:"connectedForMs"`
@@ -23,8 +25,19 @@ type slotInfo struct {
 // callers are the clients _broker counts; stdio hosts are not among them.
 func (s *slotInfo) callers() int { return s.ClientCount + s.SessionCount }
 
+// transport is what feeds the slot. Of an upstream only the kind tells.
+func (s *slotInfo) transport() string {
+	if s.Connected && s.Kind != "" {
+		return s.Kind
+	}
+	return s.Transport
+}
+
 func (s *slotInfo) connectedFor() string {
-	if s.ConnectedForMs == nil {
+	switch {
+	case s.Connecting:
+		return "starting"
+	case s.ConnectedForMs == nil:
 		return "-"
 	}
 	return age(time.Duration(*s.ConnectedForMs) * time.Millisecond)
@@ -44,7 +57,7 @@ func (c *client) inventory(ctx context.Context) (list inventory, raw []byte, err
 func slotTable(list inventory) table {
 	t := table{{"SLOT", "TRANSPORT", "FOR", "_ALL", "CALLERS", "PENDING", "SUBSCRIPTIONS"}}
 	for _, s := range list.Providers {
-		t.add(s.Name, s.Transport, s.connectedFor(), yesNo(s.Aggregate),
+		t.add(s.Name, s.transport(), s.connectedFor(), yesNo(s.Aggregate),
 			strconv.Itoa(s.callers()), strconv.Itoa(s.PendingCount), strconv.Itoa(s.SubscriptionCount))
 	}
 	return t

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -19,6 +20,39 @@ type brokerInfo struct {
 	Host          string  `json:"host"`
 	Port          int     `json:"port"`
 	TLS           bool    `json:"tls"`
+
+	Configuration *struct {
+		File       *string `json:"file"`
+		LastReload *struct {
+			At      string `json:"at"`
+			Applied bool   `json:"applied"`
+		} `json:"lastReload"`
+		NeedsRestart []string `json:"needsRestart"`
+	} `json:"configuration"`
+}
+
+// configured tells which file the broker was configured from, and what became of its
+// last change; empty where that is not known.
+func (i *brokerInfo) configured() string {
+	c := i.Configuration
+	if c == nil {
+		return ""
+	}
+	text := "no file"
+	if c.File != nil {
+		text = oneLine(*c.File)
+	}
+	switch last := c.LastReload; {
+	case last == nil:
+	case last.Applied:
+		text += ", last change applied at " + oneLine(last.At)
+	default:
+		text += ", last change REFUSED at " + oneLine(last.At) + "; see 'broker diagnose'"
+	}
+	if len(c.NeedsRestart) > 0 {
+		text += "; a restart is needed for " + oneLine(strings.Join(c.NeedsRestart, ", "))
+	}
+	return text
 }
 
 func (i *brokerInfo) uptime() string { return age(time.Duration(i.UptimeSeconds) * time.Second) }
@@ -59,7 +93,14 @@ func printStatus(w io.Writer, base string, info brokerInfo, found report) {
 	}
 	fmt.Fprintf(w, "%s %s at %s, up %s\n", oneLine(info.Name), oneLine(info.Version), base, info.uptime())
 	t := table{{"  bound", bound + ", " + secure}}
-	t.add("  slots", fmt.Sprintf("%d, %d connected", s.Slots, s.Connected))
+	if text := info.configured(); text != "" {
+		t.add("  configuration", text)
+	}
+	slots := fmt.Sprintf("%d, %d connected", s.Slots, s.Connected)
+	if s.NeverServed > 0 {
+		slots += fmt.Sprintf(", %d named by clients only", s.NeverServed)
+	}
+	t.add("  slots", slots)
 	t.add("  providers", fmt.Sprintf("%d of %d connected", s.ConnectedProviderSlots, s.ProviderSlots))
 	t.add("  callers", fmt.Sprintf("%d over HTTP, %d over WebSocket", s.Sessions, s.Clients))
 	t.add("  pending", plural(s.PendingRequests, "request"))

@@ -27,12 +27,29 @@ func (p *program) versionCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "version",
 		Usage: "print the version",
+		Flags: []cli.Flag{outputFlag()},
 		Action: func(c *cli.Context) error {
-			if c.Args().Present() {
-				return refuse(c, fmt.Sprintf("unexpected argument %q", c.Args().First()))
+			asJSON, err := alone(c)
+			switch {
+			case err != nil:
+				return err
+			case asJSON:
+				return printJSON(p.stdout, encode(map[string]string{"name": "mcp-broker", "version": p.version}))
 			}
 			p.printVersion()
 			return nil
 		},
 	}
+}
+
+// alone is for commands that take no argument, and --output at most.
+func alone(c *cli.Context) (asJSON bool, err error) {
+	args, err := interspersed(c)
+	switch {
+	case err != nil:
+		return false, err
+	case len(args) > 0:
+		return false, refuse(c, fmt.Sprintf("unexpected argument %q", args[0]))
+	}
+	return wantsJSON(c)
 }

@@ -108,14 +108,14 @@ func slotChanges(before, after []slotInfo) []string {
 // slotChange is empty where nothing has changed.
 func slotChange(before, after *slotInfo) string {
 	var parts []string
-	same := before != nil && before.Connected == after.Connected && before.Transport == after.Transport &&
+	same := before != nil && before.Connected == after.Connected && before.transport() == after.transport() &&
 		(before.ConnectedSince == nil || after.ConnectedSince == nil || *before.ConnectedSince == *after.ConnectedSince)
 	switch {
 	case same:
 	case after.Connected && before != nil && before.Connected:
-		parts = append(parts, "has another provider, "+after.Transport)
+		parts = append(parts, "has another provider, "+after.transport())
 	case after.Connected:
-		parts = append(parts, "connected, "+after.Transport)
+		parts = append(parts, "connected, "+after.transport())
 	case before == nil:
 		parts = append(parts, "appeared, no provider")
 	default:
