@@ -1,11 +1,14 @@
 package mcpbroker
 
 import (
+	"errors"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
 
+	"mcpbroker/config"
 	"mcpbroker/reserved/diagnosis"
 	"mcpbroker/reserved/introspection"
 )
@@ -34,12 +37,31 @@ func (r *reloads) applied(restart []string) {
 func (b *Broker) ReloadRefused(err error) {
 	b.reloads.mu.Lock()
 	defer b.reloads.mu.Unlock()
-	text := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
+	text := strings.ReplaceAll(strings.TrimSpace(publicRefusal(err)), "\n", "; ")
 	if len(text) > maxRefusal {
 		text = strings.ToValidUTF8(text[:maxRefusal], "") + "..."
 	}
 	b.reloads.at, b.reloads.refused = time.Now(), text
 }
+
+// publicRefusal is the text of a refusal without the values of settings, which may be
+// secrets: the log has them, but a client of _broker need not.
+func publicRefusal(err error) string {
+	wrong := new(config.Error)
+	if !errors.As(err, &wrong) {
+		return err.Error()
+	}
+	lines := make([]string, len(wrong.Problems))
+	for i, p := range wrong.Problems {
+		p.Message, _, _ = strings.Cut(p.Message, ", not ")
+		p.Message = quotedValue.ReplaceAllString(p.Message, `$1 "***"`)
+		lines[i] = p.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// quotedValue is a value as the messages about TOML quote it.
+var quotedValue = regexp.MustCompile(`\b((?:found|got|value|datetime|integer|float):?) ("(?:\\.|[^"\\])*"|'[^']*')`)
 
 // configurationFile is the absolute path of the file, empty without one.
 func (b *Broker) configurationFile() string {
