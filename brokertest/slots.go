@@ -15,8 +15,11 @@ func (b *Broker) WaitSlot(t testing.TB, name string, wanted func(msg.SlotInfo) b
 	defer cancel()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
+	var info msg.SlotInfo
 	for {
-		info, _ := b.Slot(ctx, name)
+		if now, err := b.Slot(ctx, name); err == nil || ctx.Err() == nil {
+			info = now
+		}
 		if wanted(info) {
 			return info
 		}

@@ -180,3 +180,22 @@ func (c *onStream) Send(frame string) {
 func (c *onStream) Answer() string { message, _ := c.stream.next(); return message }
 func (c *onStream) Event() string  { return c.Answer() }
 func (c *onStream) Leave()         { _ = c.stream.Close() }
+
+// A client that takes nothing for 10 s is closed as a slow reader, though little
+// waits for it.
+func TestStuckReader(t *testing.T) {
+	t.Parallel()
+	b := quietBroker(t)
+	p := prepared(t, b)
+	socket, stream := openStalledSocket(t, b, "s"), openStalledStream(t, b, "/s/sse", "")
+	b.Sessions(t, "s", 2)
+	p.Send(`{"jsonrpc":"2.0","method":"notifications/x","params":"` + strings.Repeat("x", 512<<10) + `"}`)
+	socket.arrived()
+	stream.arrived()
+	b.Log.Wait(t, `[broker] a WebSocket client of slot "s" was closed: it reads too slowly`)
+	b.Log.Wait(t, `[broker] an SSE stream of slot "s" was closed: its client reads too slowly`)
+	b.Sessions(t, "s", 0)
+	if lines := b.Log.Lines(tooSlowly); len(lines) != 2 {
+		t.Errorf("logged %q", lines)
+	}
+}

@@ -4,8 +4,10 @@ package eventstream
 
 import (
 	"context"
+	"errors"
 	"math"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
@@ -34,6 +36,7 @@ type Stream struct {
 	out       *rt.Outbox
 	keepAlive time.Duration
 	ended     chan struct{}
+	slow      sync.Once // told
 
 	mu     sync.Mutex // guards closed
 	closed bool       // the handler has left: an outbox knows one end only
@@ -58,16 +61,26 @@ func Open(w http.ResponseWriter, cfg Config) *Stream {
 	out := &writer{w: w, ctl: http.NewResponseController(w), lead: cfg.Lead}
 	s.out = rt.NewOutbox(rt.OutboxConfig{
 		Limit: Bytes, Run: cfg.Run,
-		Write:  out.write,
-		Failed: func(error) { s.end() },
-		Overrun: func() {
-			if cfg.TooSlow != nil {
-				cfg.TooSlow()
+		Write: out.write,
+		Failed: func(err error) {
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				s.tooSlow(cfg.TooSlow)
+				return
 			}
 			s.end()
 		},
+		Overrun: func() { s.tooSlow(cfg.TooSlow) },
 	})
 	return s
+}
+
+// tooSlow ends the stream of a client that leaves too much unread, or takes nothing
+// for as long as a write may take.
+func (s *Stream) tooSlow(tell func()) {
+	if tell != nil {
+		s.slow.Do(tell)
+	}
+	s.end()
 }
 
 // Event implements msg.Stream. id 0 leaves the id field out.

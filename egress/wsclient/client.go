@@ -3,6 +3,7 @@ package wsclient
 import (
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -45,7 +46,7 @@ func newClient(s *Server, conn *wsconn.Conn, slot string) *client {
 	c.outbox = rt.NewOutbox(rt.OutboxConfig{
 		Limit: OutboxBytes, Run: s.sys.Go,
 		Write:   c.write,
-		Failed:  func(error) { conn.Terminate() },
+		Failed:  c.writeFailed,
 		Overrun: c.tooSlow,
 	})
 	return c
@@ -115,11 +116,24 @@ func (c *client) write(batch []rt.Item) error {
 	})
 }
 
+// writeFailed cuts the connection. A client that took nothing for wsconn.WriteTimeout
+// is a slow one as well, unless it is being closed for that already.
+func (c *client) writeFailed(err error) {
+	if errors.Is(err, os.ErrDeadlineExceeded) && c.goodbye.Load() == nil {
+		c.countSlow()
+	}
+	c.conn.Terminate()
+}
+
+func (c *client) countSlow() {
+	c.server.slow.Add(1)
+	c.sys.Log().Warn(fmt.Sprintf(`[broker] a WebSocket client of slot "%s" was closed: it reads too slowly`, c.slot))
+}
+
 // tooSlow drops what waits. The close frame goes behind the batch that is being
 // written, if the client takes that within wsconn.WriteTimeout.
 func (c *client) tooSlow() {
-	c.server.slow.Add(1)
-	c.sys.Log().Warn(fmt.Sprintf(`[broker] a WebSocket client of slot "%s" was closed: it reads too slowly`, c.slot))
+	c.countSlow()
 	c.outbox.Close()
 	c.end(wire.CloseTryLater, "The client reads too slowly")
 }
