@@ -36,7 +36,7 @@ type Instance struct {
 
 	PID      int       // of a child process, else 0
 	Since    time.Time // up since; zero when down
-	Restarts int       // connections made after the first
+	Restarts int       // attempts to connect after the first, the failed ones included
 	Sessions int       // of an isolated upstream: clients with a process of their own
 
 	Attempt     int       // failed attempts in a row

@@ -203,8 +203,9 @@ func (s *State) joined(m *msg.SlotJoined) {
 	s.waiting = nil
 }
 
-// maxRejoins: the registry may still know a lost slot under its name when the
-// session asks for it again, and the dead slot then refuses.
+// maxRejoins is for a slot that died before it could tell the registry, and for the
+// private one of an isolated upstream, which the registry does not know: when the
+// session asks again, the dead slot may still have the name, and it refuses.
 const maxRejoins = 5
 
 // joinRefused fails what waited for the slot; the next message asks again.
