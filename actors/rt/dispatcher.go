@@ -31,6 +31,7 @@ type dispatcher struct {
 	quiet    int    // looks in a row that found nothing to do
 	watching bool
 	watch    *time.Timer
+	closed   bool
 }
 
 // The watch looks every stallAfter while actors run, and for quietLooks behind
@@ -61,7 +62,7 @@ func (d *dispatcher) Schedule(run func()) {
 	if start {
 		d.running++
 	}
-	if !d.watching {
+	if !d.watching && !d.closed { // a straggler after close does not arm it again
 		d.startWatch()
 	}
 	d.mu.Unlock()
@@ -85,6 +86,8 @@ func (d *dispatcher) look() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
+	case d.closed:
+		return
 	case d.taken != d.seen:
 		d.seen, d.quiet = d.taken, 0
 	case d.queue.n > 0:
@@ -104,10 +107,10 @@ func (d *dispatcher) look() {
 func (d *dispatcher) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.closed = true
 	if d.watch != nil {
 		d.watch.Stop()
 	}
-	d.watching = true // a straggler must not arm it again
 }
 
 func (d *dispatcher) work() {

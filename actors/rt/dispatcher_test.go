@@ -103,6 +103,22 @@ func TestNurseryBirthsAreBounded(t *testing.T) {
 	}
 }
 
+// A look that was already due when the dispatcher closed is the last one.
+func TestNoLookAfterClose(t *testing.T) {
+	j := newJobs(2)
+	d := newDispatcher(j)
+	ran := make(chan struct{})
+	d.Schedule(func() { close(ran) })
+	await(t, ran)
+	d.close()
+	d.look()
+	d.Schedule(func() {})
+	if d.watch.Stop() {
+		t.Error("the watch was armed again")
+	}
+	j.close()
+}
+
 // A burst of jobs leaves goroutines behind for the next one; a quiet system lets
 // them go.
 func TestIdleJobsGoWhenQuiet(t *testing.T) {

@@ -8,13 +8,15 @@ type jobs struct {
 	mu      sync.Mutex
 	idle    []chan func()
 	maxIdle int
+	live    int // goroutines, idle and busy
 	closed  bool
-	live    sync.WaitGroup
+	drained chan struct{} // closed when closed is set and live is 0
 }
 
-func newJobs(maxIdle int) *jobs { return &jobs{maxIdle: maxIdle} }
+func newJobs(maxIdle int) *jobs { return &jobs{maxIdle: maxIdle, drained: make(chan struct{})} }
 
-// run starts fn on an idle goroutine, or on a new one. It never blocks.
+// run starts fn on an idle goroutine, or on a new one. It never blocks. A straggler
+// that comes after close is run as well; close does not wait for it.
 func (j *jobs) run(fn func()) {
 	j.mu.Lock()
 	if n := len(j.idle); n > 0 {
@@ -24,13 +26,13 @@ func (j *jobs) run(fn func()) {
 		worker <- fn
 		return
 	}
-	j.live.Add(1)
+	j.live++
 	j.mu.Unlock()
 	go j.work(fn)
 }
 
 func (j *jobs) work(fn func()) {
-	defer j.live.Done()
+	defer j.leave()
 	self := make(chan func(), 1)
 	for fn != nil {
 		fn()
@@ -38,6 +40,25 @@ func (j *jobs) work(fn func()) {
 			return
 		}
 		fn = <-self
+	}
+}
+
+func (j *jobs) leave() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.live--
+	j.settle()
+}
+
+// settle lets close return once there is nobody left to wait for. mu is held.
+func (j *jobs) settle() {
+	if !j.closed || j.live > 0 {
+		return
+	}
+	select {
+	case <-j.drained: // a straggler has ended
+	default:
+		close(j.drained)
 	}
 }
 
@@ -71,6 +92,7 @@ func (j *jobs) close() {
 		worker <- nil
 	}
 	j.idle = nil
+	j.settle()
 	j.mu.Unlock()
-	j.live.Wait()
+	<-j.drained
 }
