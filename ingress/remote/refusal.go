@@ -115,7 +115,7 @@ func (p *poster) settle(c *call, err error) {
 	}
 	stopped := c.ctx.Err() != nil // says nothing about the server
 	if errors.As(err, new(unsent)) && !stopped {
-		defer p.depart(unreachable(err))
+		p.depart(unreachable(err)) // before the caller can know, or a later stay would come first
 	}
 	p.refuse(c, p.fault(c, err))
 }

@@ -95,8 +95,8 @@ func (s *streamable) exchange(c *call) {
 	err := s.once(c, in)
 	if gone(err, in) {
 		if in, err = s.renew(in); err != nil {
-			s.refuse(c, s.fault(c, err))
 			s.giveUpSession(err)
+			s.refuse(c, s.fault(c, err))
 			return
 		}
 		err = s.once(c, in)
