@@ -155,7 +155,7 @@ func newBridge(cfg Config) *bridge {
 		cfg.Retry = retryDelay
 	}
 	b := &bridge{
-		cfg: cfg, http: cfg.Client,
+		cfg: cfg, http: lasting(cfg.Client),
 		out: make(chan []byte), broken: make(chan struct{}), abandoned: make(chan struct{}), hostEnded: make(chan struct{}),
 		renewing: make(chan struct{}, 1), wake: make(chan struct{}, 1),
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"mcpbroker/actors/wire"
+	"mcpbroker/internal/idleconn"
 )
 
 const (
@@ -34,6 +35,18 @@ func newClient() *http.Client {
 	t.DisableCompression = true // a stream must not wait for a full block
 	t.DialContext = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext
 	return &http.Client{Transport: t, CheckRedirect: sameOrigin}
+}
+
+// lasting is a client that outlives the broker it talks to: what it says to one that has
+// just been started goes over a new connection.
+func lasting(c *http.Client) *http.Client {
+	plain, ok := c.Transport.(*http.Transport)
+	if !ok {
+		return c
+	}
+	kept := *c
+	kept.Transport = idleconn.Transport{Transport: plain}
+	return &kept
 }
 
 // sameOrigin follows a redirect that keeps the method, the body and the origin; a

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"mcpbroker/internal/idleconn"
 )
 
 // client sends the requests of one connection: the configured headers, the broker's
@@ -49,7 +51,7 @@ func newClient(cfg Config, target *url.URL, opts Options) *client {
 	}
 	c := &client{
 		transport: transport, target: target, header: http.Header{}, connected: func() {},
-		http: &http.Client{Transport: transport, CheckRedirect: keepOrigin},
+		http: &http.Client{Transport: idleconn.Transport{Transport: transport}, CheckRedirect: keepOrigin},
 	}
 	c.header.Set("User-Agent", opts.UserAgent)
 	c.identify(cfg)
@@ -81,7 +83,7 @@ func (c *client) identify(cfg Config) {
 	}
 	if cc := cfg.Auth.ClientCredentials; cc != nil && c.header.Get("Authorization") == "" {
 		c.tokens = &tokens{cfg: *cc, resource: place(c.target), http: &http.Client{
-			Transport: c.transport, Timeout: tokenTimeout,
+			Transport: c.http.Transport, Timeout: tokenTimeout,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}}
 		c.secrets = append(c.secrets, cc.ClientSecret)

@@ -39,7 +39,7 @@ var imports = map[string][]string{
 	"ingress/socket":   with(onRT, "ingress/wsconn"),
 	"ingress/loopback": with(onRT, "ingress/wsconn"),
 	"ingress/stdio":    onRT,
-	"ingress/remote":   with(onRT, "ingress/wsconn"),
+	"ingress/remote":   with(onRT, "ingress/wsconn", "internal/idleconn"),
 	"ingress/bundle":   nil, // which the command line uses alone, too
 
 	// The client side knows neither ingress nor the actors behind the registry.
@@ -51,7 +51,7 @@ var imports = map[string][]string{
 	"egress/static":      {"actors/wire", "egress"},
 	"egress/wsclient":    with(onRT, "egress/session", "ingress/wsconn"),
 	"egress/stdio":       with(onRT, "egress/session"),
-	"egress/bridge":      onMCP, // a client of brokers, in a process of its own
+	"egress/bridge":      with(onMCP, "internal/idleconn"), // a client of brokers, in a process of its own
 
 	// The slots the broker serves itself.
 	"reserved/roster":        onMsg,
@@ -81,6 +81,9 @@ var imports = map[string][]string{
 	"bench":           nil,
 	"internal/arch":   nil,
 	"internal/script": nil,
+
+	// What clients of HTTP servers share.
+	"internal/idleconn": nil,
 }
 
 // externals says which packages may import a package of another module.
