@@ -179,6 +179,34 @@ type ProviderJunk struct {
 	Credit Credit
 }
 
+// ProviderRefusal: the conduit could not get an answer to the request with this broker
+// id. The caller is answered with Err, the broker's own word and not the provider's.
+type ProviderRefusal struct {
+	control
+	Gen    uint64
+	ID     []byte // as it stood in the request
+	Err    *wire.Error
+	Credit Credit
+}
+
+// ProviderRenewed: the server behind the conduit has begun anew and was greeted again;
+// Answer is its response to initialize. The holder stays, what it said before may not
+// hold any more.
+type ProviderRenewed struct {
+	control
+	Gen    uint64
+	Answer wire.Frame
+}
+
+// DrainProvider: the holder of generation Gen is about to be taken away. The slot gives
+// it no new calls, holds them back, and tells Owner with ProviderDrained once the holder
+// owes clients no answer.
+type DrainProvider struct {
+	control
+	Gen   uint64
+	Owner Ref
+}
+
 // ProviderGone: the holder of generation Gen has left. Why answers the calls it
 // leaves behind; nil says only that it has.
 type ProviderGone struct {
@@ -229,6 +257,12 @@ type IdleEnded struct {
 }
 
 // To the provider side, from slots. -----------------------------------------
+
+// ProviderDrained answers DrainProvider.
+type ProviderDrained struct {
+	control
+	Gen uint64
+}
 
 // ClaimGranted: the claimant holds the slot as of generation Gen, with the conduit
 // of its claim.
