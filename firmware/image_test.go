@@ -88,6 +88,7 @@ func TestBoard(t *testing.T) {
 				t.Errorf("call that does not fit: %.100s %+v", r.Result, r.Error)
 			}
 			board.next(disconnected)
+			b.next(`provider "pump-1" disconnected after .*: it closed the connection with 1009$`)
 			board.awaitConnect(3)
 			s.echo("pump-1", strings.Repeat("y", 3000))
 		})

@@ -110,6 +110,7 @@ func TestTooLarge(t *testing.T) {
 			t.Fatalf("call that does not fit: %.100s %+v", r.Result, r.Error)
 		}
 		device.next(disconnected + `error=".*(large|buffer).*" detail=".*next_retry_ms=`)
+		b.Log.WaitN(t, round, `provider "pump-1" disconnected`, "it closed the connection with 1009")
 		device.awaitConnect(round + 1)
 		b.Connected(t, "pump-1")
 	}
