@@ -86,7 +86,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, slot, principal st
 	case !s.present(w, r, e):
 		return
 	}
-	s.exchange(w, r, &f, e)
+	s.exchange(w, r, &f, e, opens)
 }
 
 // typed applies the strict mode's Content-Type rule (F-30).
@@ -113,9 +113,13 @@ func failMessage(w http.ResponseWriter, err *wire.Error) {
 	egress.Fail(w, http.StatusBadRequest, "invalid_request", err.Message)
 }
 
-// exchange hands the message to its session and writes what comes of it.
-func (s *Server) exchange(w http.ResponseWriter, r *http.Request, f *wire.Frame, e *entry) {
+// exchange hands the message to its session and writes what comes of it. A session it
+// opens ends with a client that leaves before it has heard the session's id.
+func (s *Server) exchange(w http.ResponseWriter, r *http.Request, f *wire.Frame, e *entry, opens bool) {
 	p := &post{outcome: make(chan outcome, 1)}
+	if f.IsRequest() {
+		p.id = f.Raw(f.ID)
+	}
 	if f.Shape == wire.Array {
 		e.ref.Send(&msg.ClientBatch{Array: *f, Sink: p})
 	} else {
@@ -137,6 +141,10 @@ func (s *Server) exchange(w http.ResponseWriter, r *http.Request, f *wire.Frame,
 	case event := <-p.events:
 		s.streamPost(w, r, e, p, event)
 	case <-r.Context().Done():
+		if opens {
+			e.ref.Send(&msg.CloseSession{})
+			return
+		}
 		e.ref.Send(&msg.SinkGone{Sink: p})
 	}
 }
@@ -150,6 +158,7 @@ const (
 
 // post is the sink of one POST. Exactly one outcome is ever sent.
 type post struct {
+	id      []byte // of the request, nil for anything else
 	outcome chan outcome
 	events  chan []byte
 }
@@ -158,6 +167,7 @@ type outcome struct {
 	frame  []byte
 	err    *wire.Error
 	status int
+	closed bool // the session ended
 }
 
 // Reply implements msg.Sink.
@@ -170,9 +180,7 @@ func (p *post) Accepted() { p.settle(outcome{status: http.StatusAccepted}) }
 func (p *post) Refuse(err *wire.Error) { p.settle(outcome{err: err}) }
 
 // Closed implements msg.Sink.
-func (p *post) Closed() {
-	p.settle(outcome{frame: wire.SessionClosed().Response(nil), status: http.StatusServiceUnavailable})
-}
+func (p *post) Closed() { p.settle(outcome{closed: true}) }
 
 // Event implements msg.Sink.
 func (p *post) Event(frame []byte, class mcp.Class) {
@@ -196,6 +204,8 @@ func (p *post) finish(w http.ResponseWriter, out outcome) {
 	switch {
 	case out.err != nil:
 		failMessage(w, out.err)
+	case out.closed:
+		egress.WriteJSON(w, http.StatusServiceUnavailable, wire.SessionClosed().Response(nil))
 	case out.frame == nil:
 		w.WriteHeader(out.status)
 	default:

@@ -1,6 +1,8 @@
 package streamable_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -334,4 +336,39 @@ func TestBatchOf20250326(t *testing.T) {
 	brokertest.Equal(t, "n2", p.Receive(), `{"jsonrpc":"2.0","method":"n2"}`)
 	brokertest.Is(t, "empty", c.Post(`[]`), 400, failure("invalid_request", "Body is not a JSON-RPC message"))
 	brokertest.Is(t, "too many", c.Post("["+strings.Repeat("1,", 50)+"1]"), 400, failure("invalid_request", "The batch holds 51 messages, more than the 50 it may hold"))
+}
+
+// A client that leaves before the answer to its initialize has never heard of the
+// session, so nobody could use it or end it.
+func TestLeavesDuringInitialize(t *testing.T) {
+	b := brokertest.Start(t, brokertest.Options{})
+	p := b.Dedicated(t, "s")
+	c := brokertest.NewClient(t, b.MCPURL("s"))
+	ctx, leave := context.WithCancel(t.Context())
+	left := make(chan error, 1)
+	go func() {
+		_, err := c.Try(ctx, "POST", brokertest.InitializeFrame)
+		left <- err
+	}()
+	request := p.Receive()
+	b.Sessions(t, "s", 1)
+	leave()
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Errorf("the request came to %v", err)
+	}
+	b.Sessions(t, "s", 0)
+
+	// One that has its session keeps it, whatever becomes of a later request.
+	brokertest.Respond(p, request, "{}")
+	c.Initialize()
+	ctx, leave = context.WithCancel(t.Context())
+	go func() {
+		_, err := c.Try(ctx, "POST", `{"jsonrpc":"2.0","id":1,"method":"m"}`)
+		left <- err
+	}()
+	p.Receive()
+	leave()
+	<-left
+	b.Pending(t, "s", 0)
+	b.Sessions(t, "s", 1)
 }

@@ -64,6 +64,9 @@ func (s *Server) streamPost(w http.ResponseWriter, r *http.Request, e *entry, p 
 			for len(p.events) > 0 {
 				send(<-p.events)
 			}
+			if out.closed { // no status can say it any more
+				out.frame = wire.SessionClosed().Response(p.id)
+			}
 			if out.frame != nil {
 				send(out.frame)
 			}

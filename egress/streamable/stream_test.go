@@ -202,3 +202,19 @@ func TestProgressOnThePost(t *testing.T) {
 	brokertest.Is(t, "a client without streams", c.Await(reply), 200, `{"jsonrpc":"2.0","id":1,"result":{}}`)
 	brokertest.Equal(t, "its backlog", listen(t, c).Next(), event("1", fmt.Sprintf(progress, 3, `"p"`)))
 }
+
+// A session that ends behind the first progress says so to its caller on the stream, by
+// the id of the call: there is no status for it any more.
+func TestSessionEndsBehindProgress(t *testing.T) {
+	_, p, c := served(t)
+	c.Header.Set("Accept", "application/json, text/event-stream")
+	reply := c.Start(`{"jsonrpc":"2.0","id":"x","method":"m","params":{"_meta":{"progressToken":"p"}}}`)
+	first := fmt.Sprintf(progress, 1, tokenOf(p.Receive()))
+	stream := listen(t, c)
+	p.Send(first)
+	p.Send(`{"method":"marker"}`) // is on its way once the progress is
+	brokertest.Equal(t, "the marker", tail(stream.Next()), `{"method":"marker"}`)
+	brokertest.Is(t, "DELETE", c.Do("DELETE", ""), 204, "")
+	brokertest.Is(t, "the call", c.Await(reply), 200, "event: message\ndata: "+fmt.Sprintf(progress, 1, `"p"`)+
+		"\n\nevent: message\ndata: "+`{"jsonrpc":"2.0","id":"x","error":{"code":-32000,"message":"Session closed"}}`+"\n\n")
+}
