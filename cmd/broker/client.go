@@ -12,6 +12,7 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strconv"
 	"time"
@@ -32,12 +33,14 @@ const (
 // for one goroutine.
 type client struct {
 	at       address
+	slot     string
 	endpoint string
 	http     *http.Client
 	session  string
 	revision string // negotiated; empty until the session is open
 	lastID   int
 	note     noteFunc // takes the notifications that come with an answer; may be nil
+	reached  bool     // there is somebody at the address
 }
 
 // noteFunc takes a notification.
@@ -64,7 +67,7 @@ func (p *program) connect(ctx context.Context, at address, slot string) (*client
 	if err != nil {
 		return nil, err
 	}
-	c := &client{at: at, endpoint: endpoint, http: newHTTPClient(at.cert)}
+	c := &client{at: at, slot: slot, endpoint: endpoint, http: newHTTPClient(at.cert)}
 	if err := c.open(ctx, p.version); err != nil {
 		c.close()
 		return nil, err
@@ -106,10 +109,19 @@ func (c *client) open(ctx context.Context, version string) error {
 		ProtocolVersion string `json:"protocolVersion"`
 	}
 	if err := json.Unmarshal(result, &answer); err != nil || answer.ProtocolVersion == "" {
-		return &unreachableError{c.at.base, "its answer to initialize names no protocol version"}
+		return c.unfit("its answer to initialize names no protocol version")
 	}
 	c.revision = answer.ProtocolVersion
 	return c.notify(ctx, "notifications/initialized")
+}
+
+// unfit is why a session cannot be opened with who answers, or does not: the broker, or
+// the provider of a slot.
+func (c *client) unfit(why string) error {
+	if c.slot == brokerSlot {
+		return &unreachableError{c.at.base, why}
+	}
+	return &refusedError{text: fmt.Sprintf("The provider of slot %q cannot be asked: %s", c.slot, why)}
 }
 
 // close ends the session, if there is one, and lets go of the connections.
@@ -261,7 +273,9 @@ func (c *client) do(ctx context.Context, method string, body []byte) (*http.Resp
 	if c.revision != "" {
 		r.Header.Set(versionHeader, c.revision)
 	}
-	return c.http.Do(r)
+	return c.http.Do(r.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { c.reached = true },
+	})))
 }
 
 // lost explains a request that got no whole answer.
@@ -273,6 +287,8 @@ func (c *client) lost(ctx context.Context, err error) error {
 		return errInterrupted
 	case errors.As(cause, &late) && c.revision != "":
 		return &refusedError{text: late.Error()}
+	case errors.As(cause, &late) && c.reached:
+		return c.unfit(late.Error() + " to initialize")
 	case cause != nil:
 		err = cause
 	}

@@ -54,7 +54,7 @@ func TestNoBroker(t *testing.T) {
 		{"silence", func(_ http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body) // the server notices a client that leaves from then on
 			<-r.Context().Done()
-		}, 3, "Cannot reach a broker at $: no answer within 50ms (--timeout)" + advice},
+		}, 3, "Cannot reach a broker at $: no answer within 50ms (--timeout) to initialize" + advice},
 		{"refusal over HTTP", func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusForbidden)
 			fmt.Fprint(w, `{"error":"invalid_origin","error_description":"This origin may not"}`)
@@ -86,6 +86,31 @@ func TestNoBroker(t *testing.T) {
 		b.environ = []string{envURL + "=http://127.0.0.1:1"}
 		b.expect(t, b.do("status"), 3, "", "Cannot reach a broker at http://127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused"+advice)
 	})
+}
+
+// A provider that does not take part in the handshake is no broker that is away.
+func TestUnfitProvider(t *testing.T) {
+	for name, tt := range map[string]struct {
+		serve http.HandlerFunc
+		want  string
+	}{
+		"no revision": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+		}, "its answer to initialize names no protocol version"},
+		"silence": {func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+		}, "no answer within 1s (--timeout) to initialize"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(tt.serve)
+			defer server.Close()
+			b := newBench(t)
+			code := b.do("tools", "x", "--url", server.URL, "--timeout", "1s")
+			b.expect(t, code, 4, "", "The provider of slot \"x\" cannot be asked: "+tt.want+"\n")
+		})
+	}
 }
 
 // An answer that does not come in time is not a broker that is away; a signal ends
