@@ -44,7 +44,9 @@ var causes = []cause{
 	{isProcess, begins(`command "`), unknownCommand},
 	{isProcess, begins("its directory "), unusableDirectory},
 	{isBundle, both("bundle refused", "user_config"), wrongAnswers},
-	{isBundle, both("bundle refused", "not found at"), bundleAway},
+	{isBundle, both("bundle refused", "bundle file not found at"), bundleAway},
+	{isBundle, both("bundle refused", "signature file not found at"), unsigned},
+	{isBundle, both("bundle refused", "public key file not found at"), unusableKey},
 	{isBundle, both("bundle refused", "key at"), unusableKey},
 	{isBundle, holds("bundle refused"), refusedBundle},
 	{isProcess, holds("is not JSON-RPC"), talkative},
@@ -131,6 +133,11 @@ func wrongAnswers(_ *diagnosis, i *msg.Instance) string {
 func bundleAway(_ *diagnosis, i *msg.Instance) string {
 	return fmt.Sprintf("Put the bundle where the error says, or set path in %s of broker.toml to where it is; a relative path starts from the directory of broker.toml. %s.",
 		entry(i), upperFirst(takenOver))
+}
+
+func unsigned(_ *diagnosis, i *msg.Instance) string {
+	return fmt.Sprintf("No signature is in the bundle, and none beside it. Get the signature file from whoever made the bundle and put it where the error says, or set signature in %s of broker.toml. "+
+		"One of your own is signed with 'broker bundle sign %s --key FILE'. %s.", entry(i), argument(i.Target), upperFirst(takenOver))
 }
 
 func unusableKey(_ *diagnosis, i *msg.Instance) string {

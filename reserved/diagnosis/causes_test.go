@@ -32,6 +32,8 @@ func TestCauses(t *testing.T) {
 
 		{"bundle", `mcpb bundle "up": missing user_config value: "folder", bundle refused`, []string{"Correct userConfig", "'broker bundle inspect "}, "verify"},
 		{"bundle", `mcpb bundle "up": bundle file not found at /x.mcpb, bundle refused`, []string{"set path"}, "verify"},
+		{"bundle", `mcpb bundle "up": signature file not found at /x.mcpb.sig, bundle refused`, []string{"set signature", "'broker bundle sign "}, "set path"},
+		{"bundle", `mcpb bundle "up": public key file not found at /k, bundle refused`, []string{"publicKey"}, "set path"},
 		{"bundle", `mcpb bundle "up": public key at /k cannot be used: it holds a private key, bundle refused`, []string{"publicKey"}, "verify"},
 		{"bundle", `mcpb bundle "up": detached signature is invalid for the configured public key, bundle refused`, []string{"'broker bundle verify "}, ran},
 
@@ -97,6 +99,19 @@ func TestEveryCauseFits(t *testing.T) {
 			if strings.Contains(fix, "[[") && !strings.Contains(fix, list) || fix == "" || strings.Contains(fix, "%!") {
 				t.Errorf("cause %d of %s: %q", n, kind, fix)
 			}
+		}
+	}
+}
+
+// A file that is only not taken unasked needs no correction, and one that is wrong does.
+func TestRefusedConfigurationFix(t *testing.T) {
+	for refused, want := range map[string]string{
+		"b.toml is empty, which would remove every upstream (a); SIGHUP applies it": "'kill -HUP PID'",
+		`b.toml:3:1: unknown key "prot"`:                                            "'broker check b.toml'",
+	} {
+		problems := configRefused(&diagnosis{Facts: Facts{Configuration: Configuration{File: "b.toml", Refused: refused}}})
+		if len(problems) != 1 || !strings.Contains(problems[0].Fix, want) {
+			t.Errorf("%q: want %s in %+v", refused, want, problems)
 		}
 	}
 }

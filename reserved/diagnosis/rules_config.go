@@ -19,9 +19,18 @@ func configRefused(d *diagnosis) []Problem {
 		ID: "config-refused", Severity: Warning,
 		Symptom:  fmt.Sprintf("The configuration was changed and refused %s ago, so nothing of the change is in effect: %s", d.age(c.ReloadedAt), sentence(c.Refused)),
 		Evidence: Evidence{{"file", c.File}, {"refusedAt", stamp{c.ReloadedAt}.text()}, {"error", c.Refused}},
-		Fix: fmt.Sprintf("Correct what the message names. 'broker check %s' tells whether the file is right and changes nothing. The broker reads it again once it has changed, or at SIGHUP, "+
-			"and this entry is then gone. Until then it goes on with the configuration it has; a restart with the file as it is would fail.", argument(cmp.Or(c.File, "FILE"))),
+		Fix:      refusedFix(cmp.Or(c.File, "FILE"), c.Refused),
 	}}
+}
+
+// refusedFix: a file that has lost its content is not wrong, and only not taken unasked.
+func refusedFix(file, refused string) string {
+	if strings.HasSuffix(refused, "SIGHUP applies it") {
+		return fmt.Sprintf("If that is meant, send the broker SIGHUP: 'kill -HUP PID'. If not, put the content of %s back; the broker reads it again once it has changed, and this entry is then gone. "+
+			"Until then it goes on with the configuration it has; a restart would take the file as it is.", file)
+	}
+	return fmt.Sprintf("Correct what the message names. 'broker check %s' tells whether the file is right and changes nothing. The broker reads it again once it has changed, or at SIGHUP, "+
+		"and this entry is then gone. Until then it goes on with the configuration it has.", argument(file))
 }
 
 // configNeedsRestart: part of what is in the file is not what runs.
