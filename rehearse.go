@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"mcpbroker/config"
+	"mcpbroker/ingress/bundle"
 	"mcpbroker/ingress/remote"
 	"mcpbroker/ingress/stdio"
 )
@@ -45,9 +46,9 @@ const (
 )
 
 // Rehearse looks for what the upstreams of c need: variables and files, commands and
-// directories, bundles and their keys, and whether the addresses of remote servers take
-// a connection within 2 s. It starts nothing, and sends nothing. The order is that of
-// the lists.
+// directories, bundles that their keys vouch for, and whether the addresses of remote
+// servers take a connection within 2 s. It starts nothing, sends nothing, and unpacks
+// bundles into a temporary directory. The order is that of the lists.
 func Rehearse(ctx context.Context, c *config.Config) []Rehearsal {
 	own := *c
 	if own.Validate() != nil {
@@ -66,7 +67,7 @@ func Rehearse(ctx context.Context, c *config.Config) []Rehearsal {
 		add(&s.Upstream, s.Transport, func(r *rehearsal) { r.remote(ctx, &s) })
 	}
 	for _, b := range own.MCPBBundles {
-		add(&b.Upstream, "bundle", func(r *rehearsal) { r.bundle(&b) })
+		add(&b.Upstream, "bundle", func(r *rehearsal) { r.bundle(ctx, &b) })
 	}
 	var working sync.WaitGroup
 	places := make(chan struct{}, reachAtOnce)
@@ -248,9 +249,9 @@ func dialPort(u *url.URL) string {
 	return "80"
 }
 
-func (r *rehearsal) bundle(b *config.MCPBBundle) {
+func (r *rehearsal) bundle(ctx context.Context, b *config.MCPBBundle) {
 	r.table("env", b.Env)
-	r.answers(b.UserConfig)
+	answers := r.answers(b.UserConfig)
 	r.Found = b.Path
 	for _, file := range []struct{ setting, path string }{{"path", b.Path}, {"publicKey", b.PublicKey}, {"signature", b.Signature}} {
 		if file.path == "" {
@@ -258,19 +259,53 @@ func (r *rehearsal) bundle(b *config.MCPBBundle) {
 		}
 		r.miss(file.setting, isFile(file.path))
 	}
+	if len(r.Missing) == 0 {
+		err := r.unpack(ctx, b, answers)
+		r.miss(settingBehind(err), err)
+	}
 }
 
-func (r *rehearsal) answers(given map[string]any) {
+// unpack does with a bundle all that its start does, elsewhere.
+func (r *rehearsal) unpack(ctx context.Context, b *config.MCPBBundle, answers map[string]any) error {
+	dir, err := os.MkdirTemp("", "mcpb-")
+	if err != nil {
+		return fmt.Errorf("unpack the bundle: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	_, err = bundle.Open(ctx, bundle.Options{
+		Path: b.Path, PublicKey: b.PublicKey, Signature: b.Signature, UserConfig: answers, BaseDir: r.variables.Dir, CacheDir: dir,
+	})
+	return err
+}
+
+// settingBehind is the key that the refusal of a bundle is about.
+func settingBehind(err error) string {
+	switch {
+	case errors.Is(err, bundle.ErrUserConfig):
+		return "userConfig"
+	case errors.Is(err, bundle.ErrKey):
+		return "publicKey"
+	case errors.Is(err, bundle.ErrNotFound), errors.Is(err, bundle.ErrSignature):
+		return "signature"
+	}
+	return "path"
+}
+
+func (r *rehearsal) answers(given map[string]any) map[string]any {
+	out := maps.Clone(given)
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		switch v := given[name].(type) {
 		case string:
-			r.text("userConfig."+name, v)
+			out[name] = r.text("userConfig."+name, v)
 		case []any:
+			list := slices.Clone(v)
 			for i, item := range v {
 				if s, ok := item.(string); ok {
-					r.text(fmt.Sprintf("userConfig.%s[%d]", name, i), s)
+					list[i] = r.text(fmt.Sprintf("userConfig.%s[%d]", name, i), s)
 				}
 			}
+			out[name] = list
 		}
 	}
+	return out
 }

@@ -27,6 +27,7 @@ func TestRehearse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = l.Close() }()
+	const bundles = "ingress/bundle/testdata"
 	c := config.Default()
 	c.StdioUpstreams = []config.StdioUpstream{
 		{Upstream: config.Upstream{Name: "path"}, Command: "./server", Cwd: dir},
@@ -41,6 +42,11 @@ func TestRehearse(t *testing.T) {
 	}
 	c.MCPBBundles = []config.MCPBBundle{
 		{Upstream: config.Upstream{Name: "notes"}, Path: filepath.Join(dir, "notes.mcpb"), PublicKey: filepath.Join(dir, "key.pem")},
+		{Upstream: config.Upstream{Name: "signed"}, Path: bundles + "/signed/leaf.mcpb", PublicKey: bundles + "/signed/leaf.pub.pem",
+			UserConfig: map[string]any{"key": "k"}},
+		{Upstream: config.Upstream{Name: "unsigned"}, Path: bundles + "/packed.mcpb", PublicKey: bundles + "/signed/leaf.pub.pem"},
+		{Upstream: config.Upstream{Name: "answered"}, Path: bundles + "/signed/leaf.mcpb", PublicKey: bundles + "/signed/leaf.pub.pem",
+			UserConfig: map[string]any{"nobody": "asks"}},
 		{Upstream: config.Upstream{Name: "asks"}, Path: dir, PublicKey: filepath.Join(dir, "key.pem"),
 			UserConfig: map[string]any{"a": "${NO_SUCH_A}", "b": []any{"x", "${NO_SUCH_B}", int64(1)}}},
 	}
@@ -61,7 +67,10 @@ func TestRehearse(t *testing.T) {
 		"up sse ADDR",
 		"odd streamable-http \n  url: it is no URL once its variables are put in",
 		"token streamable-http \n  oauth.clientId: unresolved: the variable NO_SUCH_ID is not set\n  oauth.tokenUrl: 127.0.0.1:1 cannot be reached: connect: connection refused (unreached)",
-		"notes bundle DIR/notes.mcpb",
+		"notes bundle \n  publicKey: public key at DIR/key.pem cannot be used: it holds no PEM public key or certificate",
+		"signed bundle ingress/bundle/testdata/signed/leaf.mcpb",
+		"unsigned bundle \n  signature: signature file not found at ingress/bundle/testdata/packed.mcpb.sig",
+		"answered bundle \n  userConfig: missing user_config value: \"key\"; the bundle knows no user_config value \"nobody\"",
 		"asks bundle \n  userConfig.a: unresolved: the variable NO_SUCH_A is not set\n  userConfig.b[1]: unresolved: the variable NO_SUCH_B is not set\n  path: DIR is not a regular file",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -10,7 +10,8 @@ import (
 	"mcpbroker/config"
 )
 
-// upstreams checks that what the configuration lets the broker start or dial is there.
+// upstreams checks that what the configuration lets the broker start or dial is there, and
+// that its bundles would be taken.
 func (f *findings) upstreams(ctx context.Context, cfg *config.Config) {
 	for _, r := range mcpbroker.Rehearse(ctx, cfg) {
 		check := "upstream " + r.Slot
@@ -50,6 +51,8 @@ func upstreamFix(m mcpbroker.Missing) string {
 		return "write that file as NAME=value lines, or correct envFile"
 	case "path", "publicKey", "signature":
 		return "put the file there, or correct " + setting + "; then: broker bundle verify FILE --public-key KEY"
+	case "userConfig":
+		return "correct userConfig; broker bundle inspect FILE tells what the bundle asks for"
 	}
 	return "correct " + m.Setting
 }

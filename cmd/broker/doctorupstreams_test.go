@@ -13,6 +13,10 @@ import (
 // What upstreams need is looked for as a start would, and each lack has its fix.
 func TestDoctorUpstreams(t *testing.T) {
 	own := t.TempDir()
+	bundles, err := filepath.Abs("../../ingress/bundle/testdata/signed")
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(filepath.Join(own, "server"), []byte("#!/bin/sh\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -54,11 +58,15 @@ headers = { Authorization = "Bearer ${UNSET_TOKEN}" }
 name = "notes"
 path = "notes.mcpb"
 publicKey = "no.pem"
+[[mcpbBundles]]
+name = "asks"
+path = %[3]q
+publicKey = %[4]q
 [[mcpServers]]
 name = "off"
 url = "http://127.0.0.1:1/mcp"
 enabled = false
-`, own, l.Addr())
+`, own, l.Addr(), bundles+"/leaf.mcpb", bundles+"/leaf.pub.pem")
 	cfg, err := config.Parse("broker.toml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
@@ -81,5 +89,6 @@ enabled = false
 		"fail upstream away: headers.Authorization: unresolved: the variable UNSET_TOKEN is not set"+set+
 		"warn upstream away: url: 127.0.0.1:1 cannot be reached: connect: connection refused [start that server, or correct url; the broker tries again by itself]\n"+
 		"fail upstream notes: publicKey: no.pem: no such file or directory [put the file there, or correct publicKey; then: broker bundle verify FILE --public-key KEY]\n"+
+		"fail upstream asks: userConfig: missing user_config value: \"key\" [correct userConfig; broker bundle inspect FILE tells what the bundle asks for]\n"+
 		"ok upstream off: not started: enabled = false []\n")
 }
