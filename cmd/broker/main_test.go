@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -91,7 +92,7 @@ func (s *fakeServer) Stop(ctx context.Context) error {
 func (s *fakeServer) ReloadRefused(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.refused = append(s.refused, err.Error())
+	s.refused = append(s.refused, strings.ReplaceAll(err.Error(), "\n", "; "))
 }
 
 // refusals are the reloads the broker has been told of since the last time.

@@ -127,7 +127,8 @@ func (r *reloader) look(ctx context.Context) {
 
 func (r *reloader) refuse(err error) {
 	r.broker.ReloadRefused(err)
-	r.log.Error(fmt.Sprintf("[mcp-broker] The configuration was not reloaded, the running one stays: %v", err))
+	problems := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ") // one line, however many there are
+	r.log.Error("[mcp-broker] The configuration was not reloaded, the running one stays: " + problems)
 }
 
 // apply makes a configuration the running one, and warns of what is new in it.

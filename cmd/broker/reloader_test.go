@@ -218,6 +218,10 @@ func TestReloadRefusesOnce(t *testing.T) {
 		b.expect("on SIGHUP", nil, hangupLine, typo)
 		b.looks(3)
 		b.expect("still wrong", nil)
+		b.write("hots = 2\nprot = 3\n")
+		b.hangup()
+		b.expect("two problems", nil, hangupLine,
+			notReloadedLine+`FILE:1:1: unknown key "hots" (did you mean "host"?); FILE:2:1: unknown key "prot" (did you mean "port"?)`)
 		if err := os.Remove(b.file); err != nil {
 			t.Fatal(err)
 		}
