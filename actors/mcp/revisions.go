@@ -1,5 +1,7 @@
 package mcp
 
+import "slices"
+
 // Protocol revisions. A revision opens either with initialize (legacy) or with
 // nothing at all (modern, stateless); nothing in the broker assumes that a
 // session begins with initialize.
@@ -10,13 +12,14 @@ const (
 	Revision20251125 = "2025-11-25"
 )
 
+// Revisions lists those this broker knows, oldest first.
+func Revisions() []string {
+	return []string{Revision20241105, Revision20250326, Revision20250618, Revision20251125}
+}
+
 // KnownRevision reports a value acceptable in the MCP-Protocol-Version header.
 func KnownRevision(version string) bool {
-	switch version {
-	case Revision20241105, Revision20250326, Revision20250618, Revision20251125:
-		return true
-	}
-	return false
+	return slices.Contains(Revisions(), version)
 }
 
 // AllowsBatch reports the one revision in which a client may send batches.

@@ -51,6 +51,7 @@ type Instance struct {
 	Cause       Cause     // why it is not up, or was not last; empty is unknown, or no failure
 	Unremedied  bool      // it serves and is unhealthy: its checks fail as they did before its connection was made again
 	ToolMissing bool      // the tool of its check is not in its tools/list
+	Behind      bool      // its settings were changed: it is started once the last one of its slot, whose PID and Error these are, has ended
 
 	Events []InstanceEvent // the latest, oldest first
 	Tail   []string        // the last lines of its stderr

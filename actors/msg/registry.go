@@ -17,9 +17,9 @@ type SlotInfo struct {
 	OtherCount        int // stdio hosts
 	SubscriptionCount int // confirmed resource subscriptions
 
-	PendingCount  int
+	PendingCount  int // requests that wait for the provider; a check of the broker's own is none
 	MaxPending    int
-	OldestPending time.Time // when the oldest unanswered request was sent; zero is none
+	OldestPending time.Time // when the oldest of them was sent; zero is none
 	Answered      bool      // the present holder has sent a JSON-RPC message
 	LeftSilent    bool      // the slot is empty since its holder did not answer a ping and was cut
 

@@ -1,6 +1,10 @@
 package msg
 
-import "mcpbroker/actors/wire"
+import (
+	"time"
+
+	"mcpbroker/actors/wire"
+)
 
 // A message to an actor that has stopped comes back: the runtime calls
 // Undelivered on it, on the sender's goroutine, and its sender is told what
@@ -24,6 +28,9 @@ func (m *ProviderFrame) Undelivered() { giveBack(m.Credit) }
 
 // Undelivered gives the frame's credit back.
 func (m *ProviderJunk) Undelivered() { giveBack(m.Credit) }
+
+// Undelivered gives the refusal's credit back.
+func (m *ProviderRefusal) Undelivered() { giveBack(m.Credit) }
 
 // Undelivered gives the frame's credit back.
 func (m *SocketFrame) Undelivered() { giveBack(m.Credit) }
@@ -65,6 +72,16 @@ func (m *ListInventory) Undelivered() { close(m.Reply) }
 
 // Undelivered closes the reply channel without a value.
 func (m *DescribeInstance) Undelivered() { close(m.Reply) }
+
+// strayGrace is how long a connection that nobody keeps has to end in order.
+const strayGrace = 5 * time.Second
+
+// Undelivered ends a connection that nobody keeps.
+func (m *UpstreamOpened) Undelivered() {
+	if m.Driver != nil {
+		m.Driver.Stop(strayGrace)
+	}
+}
 
 // Undelivered takes a session out of a slot it has not lived to enter.
 func (m *SlotJoined) Undelivered() { m.Ref.Send(&LeaveSlot{Session: m.Session}) }

@@ -127,13 +127,18 @@ func (a *Actor) crashed(message any) {
 		if id, ok := wire.ParseBrokerID(m.Frame.Raw(m.Frame.ID)); ok && m.Frame.IsResponse() {
 			a.self.Send(&msg.CallCrashed{ID: id})
 		}
+	case *msg.ProviderRefusal:
+		m.Undelivered()
+		if id, ok := wire.ParseBrokerID(m.ID); ok {
+			a.self.Send(&msg.CallCrashed{ID: id})
+		}
 	case *msg.JoinSlot:
 		m.Client.Send(&msg.JoinRefused{Err: wire.Crashed(a.state.name)})
 	case *msg.ClaimSlot:
 		m.Claimant.Send(m.Refused(wire.CrashedClaim(a.state.name), ""))
 	case *msg.TimerDue, *msg.ProviderGone, *msg.LivenessReport, *msg.LeaveSlot, *msg.CallerLeft, *msg.CallerLate,
 		*msg.WithdrawClaim, *msg.CallCrashed, *msg.RetireSlot, *msg.AskUndeliverable, *msg.StreamChanged,
-		*msg.OwnSlot, *msg.DisownSlot, *msg.HolderExpected, *msg.HolderFailed:
+		*msg.OwnSlot, *msg.DisownSlot, *msg.HolderExpected, *msg.HolderFailed, *msg.ProviderRenewed, *msg.DrainProvider:
 		// Facts that nobody tells twice are handled again after the restart; a
 		// slot that fails at one each time is given up.
 		a.self.Send(message)

@@ -45,12 +45,46 @@ func TestCrashes(t *testing.T) {
 			},
 		},
 		{
+			name: "refusal", at: is[*msg.ProviderRefusal],
+			act: func(w *world) {
+				w.call(2)
+				w.slot.Send(&msg.ProviderRefusal{Gen: w.gen, ID: []byte(`"brk-2"`), Err: wire.NotConnected("s"), Credit: credit{w}})
+			},
+			wants: []string{
+				`provider: {"jsonrpc":"2.0","id":"brk-2","method":"m","params":[]}`,
+				`credit`,
+				`client: failed 2 -32603 Slot "s" failed while handling this request; the request was not completed and may be sent again`,
+			},
+		},
+		{
+			name: "renewal", at: is[*msg.ProviderRenewed],
+			act: func(w *world) {
+				w.slot.Send(&msg.ProviderRenewed{Gen: w.gen, Answer: frame(`{"jsonrpc":"2.0","id":"brk-0","result":{"capabilities":{"tools":{}}}}`)})
+			},
+			wants: []string{"client: *msg.Notify"},
+		},
+		{
 			name: "deadline", at: is[*msg.TimerDue],
 			act: func(w *world) { w.call(2); w.spare(); time.Sleep(time.Minute) },
 			wants: []string{
 				`provider: {"jsonrpc":"2.0","id":"brk-2","method":"m","params":[]}`,
 				`provider: {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"brk-2","reason":"The caller no longer waits for the answer"}}`,
 				`client: failed 2 -32000 Provider "s" did not respond within 30000ms. Raise providerRequestTimeoutMs for slow tools, or call broker_diagnose on the _broker slot to see what the provider is doing.`,
+			},
+		},
+		{
+			name: "drain", at: is[*msg.DrainProvider],
+			act: func(w *world) {
+				w.call(2)
+				w.spare()
+				w.slot.Send(&msg.DrainProvider{Gen: w.gen, Owner: w.peer("owner")})
+				w.answer(2)
+			},
+			wants: []string{
+				`provider: {"jsonrpc":"2.0","id":"brk-2","method":"m","params":[]}`,
+				`credit`,
+				`client: reply 2 {"jsonrpc":"2.0","id":2,"result":{}}`,
+				`owner: *msg.ProviderDrained`,
 			},
 		},
 		{

@@ -18,6 +18,7 @@ type call struct {
 	client  msg.Ref // nil for the broker's own, and once the caller left
 	session uint64
 	behind  *msg.Origin // the client behind the caller; nil is the caller itself
+	ours    bool        // made on the broker's own account, see brokersOwn
 	number  uint64      // the session's number for the call
 	origID  []byte      // raw
 	token   []byte      // raw progress token of the caller, nil when it gave none
@@ -48,11 +49,13 @@ func (s *State) clientCall(now time.Time, m *msg.ClientCall) {
 		s.fail(m, wire.SessionClosed())
 	case s.holder == nil && s.owner != nil:
 		s.unserved(now, m)
+	case s.draining():
+		s.postpone(now, m)
 	case isSubscription(m.Frame.Method):
 		s.subscriptionCall(now, m)
 	case s.holder == nil:
 		s.fail(m, wire.NotConnected(s.name))
-	case s.load() >= s.cfg.MaxPending && !s.brokersOwn(m.Session, m.For):
+	case s.full(m):
 		s.fail(m, wire.SlotBusy(s.name, "maxPendingPerSlot", s.cfg.MaxPending))
 	case isInit && !s.cfg.RelayInitialize:
 		s.initialize(now, m)
@@ -79,13 +82,6 @@ func (s *State) declare(session uint64) {
 	}
 }
 
-// load is what MaxPending bounds: all clients' requests that wait for the
-// provider. What the slot asks of its own is bounded by the number of URIs, and
-// must not keep clients out after a reconnect.
-func (s *State) load() int {
-	return len(s.pending) - s.own + len(s.held) + len(s.initQueue) + s.queued
-}
-
 func (s *State) fail(m *msg.ClientCall, err *wire.Error) {
 	s.tell(m.Client, &msg.CallFailed{Call: m.Call, Err: err})
 }
@@ -98,7 +94,8 @@ func (s *State) relay(now time.Time, m *msg.ClientCall, isInit bool) uint64 {
 	}
 	c := &call{
 		id: s.cfg.NextID(), client: m.Client, session: m.Session, number: m.Call,
-		behind: m.For, origID: bytes.Clone(f.Raw(f.ID)), init: isInit, retried: m.Retried, timed: m.Timed,
+		behind: m.For, ours: s.brokersOwn(m.Session, m.For),
+		origID: bytes.Clone(f.Raw(f.ID)), init: isInit, retried: m.Retried, timed: m.Timed,
 	}
 	if f.Token.Present() {
 		c.token = bytes.Clone(f.Raw(f.Token))
@@ -130,7 +127,7 @@ func (s *State) track(now time.Time, c *call) {
 		*table = map[uint64]*call{}
 	}
 	(*table)[c.id] = c
-	if c.role.own() {
+	if c.noLoad() {
 		s.own++
 	}
 	s.deadlines.push(c)
@@ -140,7 +137,7 @@ func (s *State) track(now time.Time, c *call) {
 func (s *State) untrack(c *call) {
 	table := s.table(c)
 	delete(*table, c.id)
-	if c.role.own() {
+	if c.noLoad() {
 		s.own--
 	}
 	s.deadlines.remove(c)

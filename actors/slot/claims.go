@@ -197,7 +197,7 @@ func (s *State) grant(h *holder) {
 // the old holder does not hold for the next one.
 func (s *State) detach(why *wire.Error) {
 	s.failAll(why)
-	s.holder, s.initAnswer, s.initialized = nil, nil, false
+	s.holder, s.drain, s.initAnswer, s.initialized = nil, drain{}, nil, false
 	s.heardAt, s.unheard = time.Time{}, 0
 }
 
@@ -207,9 +207,13 @@ func (s *State) providerGone(now time.Time, m *msg.ProviderGone) {
 	}
 	owners := s.ownersHold()
 	s.rejoins, s.silent = owners && s.holder.aggregate, m.Silent
-	s.lose(cmp.Or(m.Why, wire.Disconnected(s.name)), m.Unsent)
+	why := cmp.Or(m.Why, wire.Disconnected(s.name))
+	s.lose(why, m.Unsent)
 	s.expected = owners && !m.Final // the owner says what is to come
 	s.changed()
+	if m.Final {
+		s.failHeld(why) // behind the word to the registry: who asks then finds the slot empty
+	}
 	switch {
 	case len(s.deciding) > 0:
 		next := s.deciding[0].claim

@@ -77,6 +77,7 @@ type State struct {
 // restores them.
 type vars struct {
 	holder   *holder // replaced, never changed in place
+	drain    drain   // of the holder
 	lastGen  uint64
 	attached [msg.FlapCount]time.Time // newest first
 
@@ -98,7 +99,7 @@ type vars struct {
 	reserved int // sessions of reserved slots among the members
 
 	queued int // subscription requests that wait, over all URIs
-	own    int // pending calls about subscriptions
+	own    int // pending calls that are no load: about subscriptions, or of the broker's own
 
 	holdUntil time.Time // calls are held behind a replayed initialize; zero is not
 	held      []any     // *msg.ClientCall, *msg.ClientNote
@@ -109,7 +110,7 @@ type vars struct {
 	timerGen uint64
 	retired  bool
 
-	heardAt time.Time // when the holder last sent anything
+	heardAt time.Time // when the holder last answered a request, or told of a call's progress
 	unheard int       // calls that expired since, and had been sent since: it seems to hang
 }
 
@@ -168,6 +169,7 @@ func (s *State) Step(now time.Time, message any) []Effect {
 		}
 	}()
 	s.handle(now, message)
+	s.tellDrained()
 	s.wake(now)
 	committed = true
 	return s.effects
@@ -228,7 +230,14 @@ func (s *State) handle(now time.Time, message any) {
 		s.withdraw(m)
 	case *msg.ProviderJunk:
 		s.giveBack(m.Credit)
-		s.providerJunk(now, m)
+		s.providerJunk(m)
+	case *msg.ProviderRefusal:
+		s.giveBack(m.Credit)
+		s.providerRefusal(now, m)
+	case *msg.DrainProvider:
+		s.drainProvider(m)
+	case *msg.ProviderRenewed:
+		s.providerRenewed(m)
 	case *msg.TimerDue:
 		s.timerDue(now, m)
 	case *msg.CallCrashed:
@@ -262,7 +271,7 @@ func (s *State) giveUp() {
 	s.failAll(wire.SlotFailed(s.name))
 	if h := s.holder; h != nil {
 		s.tell(h.claim.Claimant, &msg.EvictHolder{Slot: s.name, Gen: h.gen, Failed: true})
-		s.holder = nil
+		s.holder, s.drain = nil, drain{}
 	}
 	s.refuseAll(wire.SlotFailed(s.name))
 	for _, m := range s.members {
@@ -304,17 +313,6 @@ func (s *State) Info() msg.SlotInfo {
 		info.LeftSilent = s.silent
 	}
 	return info
-}
-
-// oldestPending is when the oldest unanswered request was sent.
-func (s *State) oldestPending() time.Time {
-	var oldest time.Time
-	for _, c := range s.pending {
-		if oldest.IsZero() || c.started.Before(oldest) {
-			oldest = c.started
-		}
-	}
-	return oldest
 }
 
 func (s *State) tell(to msg.Ref, message any) {

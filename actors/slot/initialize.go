@@ -126,12 +126,16 @@ func (s *State) holding() bool { return s.expected || !s.holdUntil.IsZero() }
 
 // release restores the subscriptions and sends what was held back, in order.
 func (s *State) release(now time.Time) {
-	held := s.held
+	held, waits := s.held, s.waits
 	s.held, s.waits, s.holdUntil = nil, nil, time.Time{}
 	if s.holder == nil {
 		return
 	}
 	s.restore(now)
+	if s.draining() {
+		s.held, s.waits = held, waits
+		return
+	}
 	for _, h := range held {
 		s.resume(now, h)
 	}

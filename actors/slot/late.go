@@ -10,8 +10,10 @@ import (
 
 // A check asks whether the provider works. Many servers handle one request after the
 // other, so that a check waits behind a long call and its time says nothing. What says
-// that the provider hangs is its silence: it has sent nothing since the check was sent,
-// and the calls it has are past their deadlines, or were when they ended.
+// that the provider hangs is that no work of it shows: since the check was sent it has
+// answered nothing and told of no progress, and the calls it has are past their
+// deadlines, or were when they ended. What it sends unasked is no work: it may come from
+// another thread of a server that hangs.
 
 // untimedPatience is how long a call counts as being worked on where calls have no
 // deadline (providerRequestTimeoutMs = 0).
@@ -40,7 +42,7 @@ func (s *State) lateness(now time.Time, c *call) *wire.Error {
 	err := &wire.Error{Code: wire.CodeUnavailable, Message: "no answer"}
 	switch calls := s.worked(now, c); {
 	case s.heardAt.After(c.started):
-		err.Busy, err.Message = true, "it has sent other messages meanwhile"
+		err.Busy, err.Message = true, "it has worked on other requests meanwhile"
 	case s.unheard > 0:
 		err.Message = "no answer, nor to the calls of clients"
 	case calls > 0:
@@ -64,17 +66,20 @@ func (s *State) worked(now time.Time, check *call) int {
 		if due.IsZero() {
 			due = c.started.Add(untimedPatience)
 		}
-		if c != check && c.role == clientsCall && c.client != nil && !s.brokersOwn(c.session, c.behind) && now.Before(due) {
+		if c != check && c.role == clientsCall && c.client != nil && !c.ours && now.Before(due) {
 			n++
 		}
 	}
 	return n
 }
 
-// noteSilence counts a call that has expired, if the provider has sent nothing since it
-// has the call.
+// works notes an answer of the provider, or the progress of a call.
+func (s *State) works(now time.Time) { s.heardAt, s.unheard = now, 0 }
+
+// noteSilence counts a call that has expired, if the provider has worked on no other
+// since it has the call.
 func (s *State) noteSilence(c *call) {
-	if !s.heardAt.After(c.started) && !s.brokersOwn(c.session, c.behind) {
+	if !s.heardAt.After(c.started) && !c.ours {
 		s.unheard++
 	}
 }

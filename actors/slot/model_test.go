@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mcpbroker/actors/msg"
+	"mcpbroker/actors/wire"
 )
 
 // TestModel drives a slot at random and checks what callers and providers can
@@ -22,6 +23,8 @@ import (
 //     has left it holds no subscription;
 //   - a call goes to a second provider only if it was never written to the first, in
 //     the same order and with the same bytes, and to a third one never;
+//   - a holder that is being drained gets no call of a client, and its owner hears once
+//     that it owes none;
 //   - an update reaches nobody who has not subscribed to its URI;
 //   - a request of the provider comes to exactly one answer while it stays, and no
 //     client is told of the end of one it was not asked;
@@ -64,13 +67,15 @@ type outcome struct {
 
 // model is what the slot's peers know.
 type model struct {
-	state  *State
-	calls  map[string]*outcome
-	holder *ref // who was granted the slot last and has neither left nor been evicted
-	gen    uint64
-	claims map[*ref]bool // claimants that wait for an answer
-	renews *ref          // may follow itself in the slot with another connection
-	stale  bool          // the message at hand is of an older generation
+	state   *State
+	calls   map[string]*outcome
+	holder  *ref // who was granted the slot last and has neither left nor been evicted
+	gen     uint64
+	claims  map[*ref]bool // claimants that wait for an answer
+	renews  *ref          // may follow itself in the slot with another connection
+	stale   bool          // the message at hand is of an older generation
+	drains  uint64        // the generation that is being drained; 0 is none
+	drained bool          // its owner has heard that it owes nothing
 
 	*resources
 	*deliveries
@@ -104,12 +109,23 @@ func (m *model) before(message any) {
 		}
 	case *msg.CallCrashed:
 		m.settled(it.ID)
+	case *msg.ProviderRefusal:
+		if m.stale = it.Gen != m.gen || m.holder == nil; !m.stale {
+			id, _ := wire.ParseBrokerID(it.ID)
+			m.settled(id)
+		}
+	case *msg.ProviderRenewed:
+		m.stale = it.Gen != m.gen || m.holder == nil
 	case *msg.ProviderJunk:
 		m.stale = it.Gen != m.gen || m.holder == nil
 	case *msg.ProviderGone:
 		if it.Gen == m.gen {
 			m.holder = nil
 			m.lost(it.Unsent)
+		}
+	case *msg.DrainProvider:
+		if m.stale = it.Gen != m.gen || m.holder == nil; !m.stale {
+			m.drains, m.drained = it.Gen, false
 		}
 	case refused:
 		m.lost(it.frames)
@@ -151,13 +167,16 @@ func (m *model) after(t *rapid.T, message any, effects []Effect) {
 	}
 	want := 0
 	switch message.(type) {
-	case *msg.ProviderFrame, *msg.ProviderJunk:
+	case *msg.ProviderFrame, *msg.ProviderJunk, *msg.ProviderRefusal:
 		want = 1
+	}
+	if m.drains == m.gen {
+		m.undelivered(t, effects)
 	}
 	if credits != want {
 		t.Fatalf("%d credits given back for a %T", credits, message)
 	}
-	if m.stale && len(effects) != 1 {
+	if m.stale && len(effects) != credits {
 		t.Fatalf("a stale %T had effects: %q", message, describe(m.state, effects))
 	}
 	if held := m.state.holder != nil; held != (m.holder != nil) || held && m.state.holder.gen != m.gen {
@@ -186,6 +205,11 @@ func (m *model) told(t *rapid.T, who *ref, message any) {
 			t.Fatalf("%s is evicted from generation %d, which it does not hold", who.name, it.Gen)
 		}
 		m.holder = nil
+	case *msg.ProviderDrained:
+		if it.Gen != m.drains || it.Gen != m.gen || m.drained {
+			t.Fatalf("generation %d is drained, told before: %t", it.Gen, m.drained)
+		}
+		m.drained = true
 	case *msg.ClaimGranted:
 		m.granted(t, who, it.Gen)
 	case *msg.ClaimRefused:
@@ -232,6 +256,20 @@ func (m *model) allAnswered(t *rapid.T) {
 	for name, o := range m.calls {
 		if o.answers == 0 && !o.left {
 			t.Fatalf("%s was never answered", name)
+		}
+	}
+}
+
+// undelivered: the effects give the holder no call of a client.
+func (m *model) undelivered(t *rapid.T, effects []Effect) {
+	t.Helper()
+	for i := range effects {
+		if effects[i].Conduit == nil {
+			continue
+		}
+		f := mustScan(string(effects[i].Frame))
+		if name := wire.Member(f.Raw(f.Params), "name"); name != nil {
+			t.Fatalf("%s is sent to a holder that is being drained", name)
 		}
 	}
 }

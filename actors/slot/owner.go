@@ -85,10 +85,8 @@ type wait struct {
 // unserved handles a call while nobody holds the slot.
 func (s *State) unserved(now time.Time, m *msg.ClientCall) {
 	switch {
-	case s.expected && s.load() >= s.cfg.MaxPending:
-		s.fail(m, wire.SlotBusy(s.name, "maxPendingPerSlot", s.cfg.MaxPending))
 	case s.expected:
-		s.hold(now, m)
+		s.postpone(now, m)
 	case s.absent != nil:
 		s.fail(m, s.absent)
 	default:

@@ -207,7 +207,7 @@ func (v *victim) beyond(text string, at func(*wire.Frame) wire.Span) *msg.Provid
 // poisonedCall fails when the trace context is inserted, the call tracked already.
 func (v *victim) poisonedCall() any {
 	s := v.state
-	if s.holding() || len(s.members) == 0 || s.load() >= s.cfg.MaxPending {
+	if s.holding() || s.draining() || len(s.members) == 0 || s.load() >= s.cfg.MaxPending {
 		return nil
 	}
 	m := s.members[slices.Min(slices.Collect(maps.Keys(s.members)))]

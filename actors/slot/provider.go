@@ -17,7 +17,6 @@ func (s *State) providerFrame(now time.Time, m *msg.ProviderFrame) {
 		return
 	}
 	f := &m.Frame
-	s.heardAt, s.unheard = now, 0
 	if f.Method != nil || f.IsResponse() {
 		s.heard()
 	}
@@ -63,9 +62,8 @@ func (s *State) register(aggregate bool) {
 	s.changed()
 }
 
-func (s *State) providerJunk(now time.Time, m *msg.ProviderJunk) {
+func (s *State) providerJunk(m *msg.ProviderJunk) {
 	if s.holder != nil && s.holder.gen == m.Gen {
-		s.heardAt, s.unheard = now, 0
 		s.junk(m.Head)
 	}
 }
@@ -79,11 +77,15 @@ func (s *State) junk(frame []byte) {
 func (s *State) answer(now time.Time, f *wire.Frame) {
 	id, ok := wire.ParseBrokerID(f.Raw(f.ID))
 	c := s.pending[id]
-	if !ok || c == nil {
-		if !ok || !s.abandoned.has(id) {
-			s.warnOnce(warnUnmatched, `[broker] provider "%s" sent a response with id %s, which matches no request; it was dropped, and so are later ones`,
-				s.name, wire.Preview(f.Raw(f.ID)))
-		}
+	switch {
+	case ok && c != nil:
+		s.works(now)
+	case ok && s.abandoned.has(id):
+		s.works(now) // an answer all the same
+		return
+	default:
+		s.warnOnce(warnUnmatched, `[broker] provider "%s" sent a response with id %s, which matches no request; it was dropped, and so are later ones`,
+			s.name, wire.Preview(f.Raw(f.ID)))
 		return
 	}
 	s.untrack(c)
@@ -152,6 +154,7 @@ func (s *State) progress(now time.Time, f *wire.Frame) {
 		}
 		return
 	}
+	s.works(now)
 	s.extend(now, c)
 	s.tell(c.client, &msg.CallProgress{Call: c.number, Frame: wire.Replace(f, f.Progress, c.token)})
 }

@@ -63,9 +63,9 @@ func (g *generator) next(t *rapid.T) any {
 	if g.owned && rapid.IntRange(0, 2).Draw(t, "dies") > 0 {
 		return g.dying(t, session, client)
 	}
-	switch kind := rapid.IntRange(0, 27).Draw(t, "kind"); kind {
+	switch kind := rapid.IntRange(0, 29).Draw(t, "kind"); kind {
 	case 0, 1:
-		return &msg.JoinSlot{Slot: "s", Session: session, Client: client}
+		return &msg.JoinSlot{Slot: "s", Session: session, Client: client, Kind: kindOf(session)}
 	case 2:
 		if rapid.Bool().Draw(t, "stay") {
 			break
@@ -91,7 +91,7 @@ func (g *generator) next(t *rapid.T) any {
 		if rapid.Bool().Draw(t, "stay") {
 			break
 		}
-		return &msg.ProviderGone{Gen: g.someGen(t), Unsent: g.lost(t)}
+		return &msg.ProviderGone{Gen: g.someGen(t), Unsent: g.lost(t), Final: rapid.IntRange(0, 3).Draw(t, "final") == 0}
 	case 14:
 		return &msg.CallCrashed{ID: g.someID(t)}
 	case 15:
@@ -106,8 +106,16 @@ func (g *generator) next(t *rapid.T) any {
 		return &msg.AskUndeliverable{Session: session, ID: id}
 	case 20:
 		return g.owner(t)
+	case 24:
+		return &msg.DrainProvider{Gen: g.someGen(t), Owner: g.ref("p1")}
 	case 22:
 		return refused{g.lost(t)}
+	case 28:
+		id := wire.AppendBrokerID(nil, g.someID(t))
+		return &msg.ProviderRefusal{Gen: g.someGen(t), ID: id, Err: wire.NotConnected("s"), Credit: &credit{"refusal"}}
+	case 29:
+		answer := `{"jsonrpc":"2.0","id":"brk-0","result":{"capabilities":{"tools":{},"resources":{}}}}`
+		return &msg.ProviderRenewed{Gen: g.someGen(t), Answer: mustScan(answer)}
 	case 23:
 		return &msg.ClaimSlot{Slot: "s", Claimant: g.ref("p1"), Conduit: &conduit{"p1"}, Kind: msg.Upstream}
 	case 21:
@@ -118,6 +126,14 @@ func (g *generator) next(t *rapid.T) any {
 		return &msg.ProviderFrame{Gen: g.someGen(t), Frame: mustScan(request(fmt.Sprintf(`"q%d"`, g.opened), "roots/list", "")), Credit: &credit{"request"}}
 	}
 	return &msg.ProviderFrame{Gen: g.someGen(t), Frame: g.frame(t), Credit: &credit{"frame"}}
+}
+
+// kindOf makes the last session one of the broker's own.
+func kindOf(session uint64) msg.ClientKind {
+	if session == 4 {
+		return msg.BrokerClient
+	}
+	return msg.HTTPClient
 }
 
 // owner draws a word of the one that keeps an upstream, or of another.
@@ -137,6 +153,8 @@ func (g *generator) owner(t *rapid.T) any {
 // dying draws from the life of an upstream that dies often.
 func (g *generator) dying(t *rapid.T, session uint64, client *ref) any {
 	switch {
+	case g.gen != 0 && rapid.IntRange(0, 6).Draw(t, "drains") == 0:
+		return &msg.DrainProvider{Gen: g.gen, Owner: g.ref("p1")}
 	case g.gen == 0 && rapid.IntRange(0, 2).Draw(t, "back") > 0:
 		return &msg.ClaimSlot{Slot: "s", Claimant: g.ref("p1"), Conduit: &conduit{"p1"}, Kind: msg.Upstream}
 	case g.gen != 0 && rapid.IntRange(0, 3).Draw(t, "gone") == 0:
@@ -181,7 +199,11 @@ func (g *generator) call(t *rapid.T, session uint64, client *ref) *msg.ClientCal
 		request(id, "resources/unsubscribe", `{"uri":"u:b"}`),
 		request(id, "resources/unsubscribe", `{"uri":"\u0075:c"}`),
 	}).Draw(t, "frame")
-	return &msg.ClientCall{Session: session, Client: client, Call: g.calls[session], Frame: mustScan(text), Trace: trace, Timed: rapid.IntRange(0, 4).Draw(t, "timed") == 0}
+	call := &msg.ClientCall{Session: session, Client: client, Call: g.calls[session], Frame: mustScan(text), Trace: trace, Timed: rapid.IntRange(0, 4).Draw(t, "timed") == 0}
+	if kindOf(session) == msg.BrokerClient && rapid.Bool().Draw(t, "behind") {
+		call.For = &msg.Origin{Session: 9}
+	}
+	return call
 }
 
 func (g *generator) note(t *rapid.T) wire.Frame {

@@ -143,8 +143,7 @@ func (s *State) restore(now time.Time) {
 // restored tells every subscriber to read again. A URI the new provider refuses
 // is dropped with its subscribers, who learn of it the same way.
 func (s *State) restored(sub *subscription, granted bool, f *wire.Frame, err *wire.Error) *subscription {
-	frame := append(append([]byte(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":`), sub.raw...), `}}`...)
-	s.notify(sub, frame)
+	s.readAgain(sub)
 	if granted || len(sub.subscribers) == 0 {
 		return sub
 	}
@@ -156,6 +155,12 @@ func (s *State) restored(sub *subscription, granted bool, f *wire.Frame, err *wi
 	}
 	s.log(slog.LevelWarn, `[broker] provider "%s" refused to restore the subscription to %s: %s`, s.name, strconv.Quote(sub.uri), why)
 	return s.replaceSub(sub, func(n *subscription) { n.subscribers = nil })
+}
+
+// readAgain tells the subscribers of a URI that what they have read may be old.
+func (s *State) readAgain(sub *subscription) {
+	frame := append(append([]byte(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":`), sub.raw...), `}}`...)
+	s.notify(sub, frame)
 }
 
 func (s *State) notify(sub *subscription, frame []byte) {

@@ -30,8 +30,11 @@ var update = flag.Bool("update", false, "rewrite the scripts in testdata to what
 //	gone o1 final                             for good
 //	gone p1 unsent=2,note,3                   and brk-2, the last notification and brk-3 were never written
 //	refused 2,note                            nor were these taken
+//	drain o1 gen=1                            o1 is about to take its provider away
 //	withdraw p1
 //	frame p1 {...} gen=1                      what p1 sends, junk as a quoted string
+//	refusal p1 id=1 busy "why"                its conduit gets no answer to brk-1
+//	renewed p1 {...}                          its server began anew, and answered initialize
 //	join c1 | leave c1 | stream c1 open=true  session 1
 //	join c1 kind=broker                       http, ws, stdio, or a reserved slot
 //	call c1 id=7 method {params}              calls are numbered per session
@@ -47,6 +50,7 @@ var update = flag.Bool("update", false, "rewrite the scripts in testdata to what
 //	own o1 | disown o1 | expect o1            o1 keeps an upstream in the slot
 //	down o1 text                              and cannot connect for now
 //	idle                                      since when its clients are, on the clock of "timer at"
+//	oldest                                    since when a request waits, for the inventory
 //	endidle a1 since=3s                       a1 ends them if they have been ever since
 //	tick 30s                                  time passes and the timer is delivered when due
 //	timer gen=1 | crash id=1 | giveup | describe
@@ -114,7 +118,9 @@ func (m *machine) run(t *testing.T, c script.Command) []string {
 	case c.Name == "describe":
 		return m.describe()
 	case c.Name == "idle":
-		return m.idle()
+		return []string{since("idle", m.state.Info().IdleSince)}
+	case c.Name == "oldest":
+		return []string{since("waiting", m.state.Info().OldestPending)}
 	case c.Name == "forbid":
 		m.forbidden[fmt.Sprint(session(t, c.Arg(0)), " ", c.Arg(1))] = true
 		return nil
@@ -177,12 +183,11 @@ func (m *machine) describe() []string {
 	return lines
 }
 
-func (m *machine) idle() []string {
-	since := m.state.Info().IdleSince
-	if since.IsZero() {
-		return []string{"not idle"}
+func since(what string, at time.Time) string {
+	if at.IsZero() {
+		return "not " + what
 	}
-	return []string{fmt.Sprintf("idle since %v", since.Sub(epoch))}
+	return fmt.Sprintf("%s since %v", what, at.Sub(epoch))
 }
 
 func (m *machine) ref(name string) *ref {
@@ -221,12 +226,18 @@ func (m *machine) message(t *testing.T, c script.Command) any {
 			gone.Why = wire.UpstreamLost("s", why)
 		}
 		return gone
+	case "drain":
+		return &msg.DrainProvider{Gen: m.gen(t, c, m.gens), Owner: m.ref(who)}
 	case "refused":
 		return refused{m.frames(t, c.Arg(0))}
 	case "withdraw":
 		return &msg.WithdrawClaim{Slot: "s", Claimant: m.ref(who)}
 	case "frame":
 		return m.providerFrame(t, c)
+	case "refusal":
+		return m.refusal(t, c)
+	case "renewed":
+		return &msg.ProviderRenewed{Gen: m.gen(t, c, m.gens), Answer: mustScan(c.Body)}
 	case "join":
 		return &msg.JoinSlot{Slot: "s", Session: session(t, who), Client: m.ref(who), Kind: kinds[c.Opts["kind"]]}
 	case "leave":
@@ -319,11 +330,26 @@ func (m *machine) frames(t *testing.T, names string) (frames [][]byte) {
 
 var kinds = map[string]msg.ClientKind{"ws": msg.WebSocketClient, "stdio": msg.StdioClient, "broker": msg.BrokerClient}
 
+func (m *machine) refusal(t *testing.T, c script.Command) any {
+	why, err := strconv.Unquote(c.Body)
+	if err != nil {
+		t.Fatalf("script: a refusal says why: %v", err)
+	}
+	return &msg.ProviderRefusal{
+		Gen: m.gen(t, c, m.gens), ID: wire.AppendBrokerID(nil, uint64(c.Number(t, "id"))),
+		Err: &wire.Error{Code: wire.CodeUnavailable, Message: why, Busy: c.Has("busy")}, Credit: m.credit(c.Arg(0)),
+	}
+}
+
+// credit is of the next frame of a provider.
+func (m *machine) credit(who string) *credit {
+	m.frame[who]++
+	return &credit{fmt.Sprintf("%s/%d", who, m.frame[who])}
+}
+
 // providerFrame scans as a socket's reader does.
 func (m *machine) providerFrame(t *testing.T, c script.Command) any {
-	who := c.Arg(0)
-	m.frame[who]++
-	gen, give := m.gen(t, c, m.gens), &credit{fmt.Sprintf("%s/%d", who, m.frame[who])}
+	gen, give := m.gen(t, c, m.gens), m.credit(c.Arg(0))
 	text := []byte(c.Body)
 	if junk, err := strconv.Unquote(c.Body); err == nil && !c.Has("verbatim") {
 		text = []byte(junk)

@@ -13,7 +13,7 @@ import (
 // address, what it owns by value; deadlines are a set.
 func snapshot(s *State) []string {
 	lines := []string{
-		holderText(s.holder),
+		holderText(s.holder) + fmt.Sprintf(" drain %v", s.drain),
 		fmt.Sprintf("lastGen %d attached %v timer %d armed %v hold until %v", s.lastGen, s.attached, s.timerGen, s.armed, s.holdUntil),
 		fmt.Sprintf("owner %v expected %v rejoins %v silent %v absent %v waits%s", s.owner, s.expected, s.rejoins, s.silent, s.absent, waitsText(s.waits)),
 		fmt.Sprintf("initialize last %q answer %p leader %d initialized %v", s.lastInit, s.initAnswer, s.initLeader, s.initialized),
@@ -55,8 +55,8 @@ func holderText(h *holder) string {
 }
 
 func callText(c *call) string {
-	return fmt.Sprintf("brk-%d of %v session %d number %d id %q token %q init %v role %d about %q within %d for %v started %v due %v retried %v cancelled %v unsent %v timed %v",
-		c.id, c.client, c.session, c.number, c.origID, c.token, c.init, c.role, c.about, c.within, c.behind, c.started, c.deadline, c.retried, c.cancelled, c.unsent != nil, c.timed)
+	return fmt.Sprintf("brk-%d of %v session %d number %d id %q token %q init %v role %d about %q within %d for %v started %v due %v retried %v cancelled %v unsent %v timed %v ours %v",
+		c.id, c.client, c.session, c.number, c.origID, c.token, c.init, c.role, c.about, c.within, c.behind, c.started, c.deadline, c.retried, c.cancelled, c.unsent != nil, c.timed, c.ours)
 }
 
 // heldText shows by value what the slot has made itself.
@@ -126,7 +126,7 @@ func checkInvariants(t fatal, s *State) {
 	if n := s.load() - replayed; n > s.cfg.MaxPending {
 		t.Fatalf("%d calls wait, MaxPending is %d", n, s.cfg.MaxPending)
 	}
-	if len(s.members) > s.cfg.MaxSessions || len(s.deciding) > maxClaims || len(s.waiting) > maxClaims {
+	if s.callers() > s.cfg.MaxSessions || len(s.deciding) > maxClaims || len(s.waiting) > maxClaims {
 		t.Fatalf("bounds passed: %d members, %d claims decided, %d remembered", len(s.members), len(s.deciding), len(s.waiting))
 	}
 	if s.initLeader != 0 && (s.pending[s.initLeader] == nil || !s.pending[s.initLeader].init) {
@@ -140,6 +140,9 @@ func checkInvariants(t fatal, s *State) {
 	}
 	if s.holder != nil && s.expected {
 		t.Fatalf("a holder is waited for although there is one")
+	}
+	if s.draining() && (s.holder == nil || s.drain.told == s.owesClients()) {
+		t.Fatalf("drained %t, the holder is %s", s.drain.told, holderText(s.holder))
 	}
 	checkWaits(t, s)
 	checkSubscriptions(t, s)
@@ -186,10 +189,12 @@ func checkSubscriptions(t fatal, s *State) {
 	}
 	own := 0
 	for _, c := range s.pending {
+		if c.noLoad() {
+			own++
+		}
 		if !c.role.own() {
 			continue
 		}
-		own++
 		if sub := s.subs[c.about]; sub == nil || sub.upstream != c.id {
 			t.Fatalf("brk-%d is pending for %q, which does not wait for it", c.id, c.about)
 		}

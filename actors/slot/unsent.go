@@ -38,7 +38,7 @@ func (s *State) noteUnsent(frames [][]byte) {
 			continue
 		}
 		id, ok := wire.ParseBrokerID(f.Raw(f.ID))
-		if c := s.pending[id]; ok && c != nil && c.unsent == nil && s.mayRetry(c) {
+		if c := s.pending[id]; ok && c != nil && c.unsent == nil && c.mayRetry() {
 			c.unsent = &f
 			s.undo(func() { c.unsent = nil })
 		}
@@ -47,14 +47,8 @@ func (s *State) noteUnsent(frames [][]byte) {
 
 // mayRetry tells whether a call may wait for another connection. The broker's own
 // are about the one they were sent to.
-func (s *State) mayRetry(c *call) bool {
-	return c.role == clientsCall && c.client != nil && !c.init && !c.retried && !s.brokersOwn(c.session, c.behind)
-}
-
-// brokersOwn reports a message the broker sends on its own account: a check, or what
-// a reserved slot asks for no client of its.
-func (s *State) brokersOwn(session uint64, behind *msg.Origin) bool {
-	return behind == nil && s.ours(session)
+func (c *call) mayRetry() bool {
+	return c.role == clientsCall && c.client != nil && !c.init && !c.retried && !c.ours
 }
 
 // lose empties the slot after the end of its holder's connection.
@@ -98,21 +92,12 @@ func (s *State) recall(why *wire.Error) (held []any, waits []wait) {
 // unholdOwn ends what the broker itself would have sent: its next connection begins
 // with a handshake of its own.
 func (s *State) unholdOwn(why *wire.Error) {
-	own := func(h any) bool {
-		switch h := h.(type) {
-		case *msg.ClientCall:
-			return s.brokersOwn(h.Session, h.For)
-		case *msg.ClientNote:
-			return s.ours(h.Session)
-		}
-		return false
-	}
 	for _, h := range s.held {
-		if m, ok := h.(*msg.ClientCall); ok && own(m) {
+		if m, ok := h.(*msg.ClientCall); ok && s.holdsOwn(m) {
 			s.fail(m, why)
 		}
 	}
-	s.unhold(own)
+	s.unhold(s.holdsOwn)
 }
 
 // again is the call as its client made it, out of the frame that was not sent. The

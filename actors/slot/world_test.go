@@ -121,6 +121,8 @@ func messageText(message any) string {
 			return fmt.Sprintf("evicted gen=%d, the slot failed", m.Gen)
 		}
 		return fmt.Sprintf("evicted gen=%d", m.Gen)
+	case *msg.ProviderDrained:
+		return fmt.Sprintf("drained gen=%d", m.Gen)
 	case *msg.SlotFree:
 		return "the slot is free"
 	case *msg.SlotJoined:
