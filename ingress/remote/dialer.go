@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,9 +29,10 @@ type pace struct {
 	ping     time.Duration             // between two pings of a WebSocket
 	endpoint time.Duration             // for the endpoint event
 	drain    time.Duration             // for calls under way, once nothing can be sent
+	renewal  time.Duration             // between two sessions that the slot is told of
 }
 
-var usualPace = &pace{reopen: reopenDelay, cancel: 10 * time.Second, ping: 30 * time.Second, endpoint: 30 * time.Second, drain: drainTimeout}
+var usualPace = &pace{reopen: reopenDelay, cancel: 10 * time.Second, ping: 30 * time.Second, endpoint: 30 * time.Second, drain: drainTimeout, renewal: 10 * time.Second}
 
 // Dialer makes connections and knows every living one.
 type Dialer struct {
@@ -69,12 +72,12 @@ type driver interface {
 func (d *Dialer) Start(cfg Config, owner msg.Ref, gen uint64) (cancel func()) {
 	cfg, target, err := cfg.complete()
 	l := newLink(d.sys, cfg, owner, gen, d.opts.pace)
-	if err == nil {
-		err = d.keep(l)
+	if stopped := d.keep(l); err == nil {
+		err = stopped
 	}
 	if err != nil {
-		l.cancel()
-		owner.Send(&msg.UpstreamEnded{Gen: gen, Err: err})
+		l.fail(err)
+		d.conclude(l)
 		return func() {}
 	}
 	via := newClient(cfg, target, d.opts)
@@ -97,50 +100,57 @@ func (d *Dialer) supervise(l *link, made driver, via *client) {
 	l.spawn(made.run)
 	<-l.ctx.Done()
 	l.work.Wait()
-	how := l.ending()
-	made.goodbye(how.within)
+	made.goodbye(l.ending().within)
 	via.close()
-	d.mu.Lock()
-	delete(d.live, l)
-	d.mu.Unlock()
+	d.conclude(l)
+}
+
+// conclude says the last word of a connection. Until its owner has it, Stop waits.
+func (d *Dialer) conclude(l *link) {
+	how := l.ending()
 	if how.err != nil {
 		how.err = l.masked(how.err)
 	}
 	l.owner.Send(&msg.UpstreamEnded{Gen: l.gen, Err: how.err, Denied: how.denied})
+	d.mu.Lock()
+	delete(d.live, l)
+	d.mu.Unlock()
 	close(l.gone)
 }
 
 var errStopped = errors.New("the broker is stopping")
 
+// keep makes a connection known until it is concluded. The error refuses it.
 func (d *Dialer) keep(l *link) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.live[l] = struct{}{}
 	if d.stopped {
 		return errStopped
 	}
-	d.live[l] = struct{}{}
 	return nil
 }
 
-// Stop ends every connection, all at once, and waits for them; no other is made
-// from then on.
+// Stop ends every connection, all at once, and waits until their owners have been told;
+// no other is made from then on.
 func (d *Dialer) Stop(ctx context.Context) error {
-	d.mu.Lock()
-	d.stopped = true
-	var links []*link
-	for l := range d.live {
-		links = append(links, l)
-	}
-	d.mu.Unlock()
-	for _, l := range links {
-		l.Stop(goodbyeTimeout)
-	}
-	for _, l := range links {
-		select {
-		case <-l.gone:
-		case <-ctx.Done():
-			return fmt.Errorf("stop the connections to remote servers: %w", ctx.Err())
+	for {
+		d.mu.Lock()
+		d.stopped = true
+		links := slices.Collect(maps.Keys(d.live))
+		d.mu.Unlock()
+		if len(links) == 0 {
+			return nil
+		}
+		for _, l := range links {
+			l.Stop(goodbyeTimeout)
+		}
+		for _, l := range links {
+			select {
+			case <-l.gone:
+			case <-ctx.Done():
+				return fmt.Errorf("stop the connections to remote servers: %w", ctx.Err())
+			}
 		}
 	}
-	return nil
 }

@@ -7,8 +7,8 @@
 //
 // A call never waits in vain: where the server gives no JSON-RPC answer, the caller
 // gets an error that says what the server did. Over Streamable HTTP, a session the
-// server has forgotten is opened again with the last initialize, and the message it
-// refused is sent once more; anything that may have been carried out is never
-// repeated. One message that cannot be sent costs itself: calls under way finish before
-// the connection ends.
+// server has forgotten is opened again with the last initialize, the slot is told so,
+// and the message the server refused is sent once more; anything that may have been
+// carried out is never repeated. One message that cannot be sent costs itself: calls
+// under way finish before the connection ends.
 package remote

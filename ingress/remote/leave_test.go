@@ -161,7 +161,7 @@ func TestRenewShared(t *testing.T) {
 		errs := make(chan error, 2)
 		for range 2 {
 			go func() {
-				_, err := s.renew(session{})
+				_, err := s.renew(session{}, nil)
 				errs <- err
 			}()
 		}

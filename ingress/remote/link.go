@@ -59,6 +59,7 @@ type ending struct {
 func newLink(sys *rt.System, cfg Config, owner msg.Ref, gen uint64, pace *pace) *link {
 	l := &link{
 		sys: sys, cfg: cfg, owner: owner, gen: gen, pace: pace,
+		mask: func(text string) string { return text },
 		gone: make(chan struct{}), credits: rt.NewCredits(FramesInFlight), attached: make(chan struct{}),
 	}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
@@ -114,12 +115,13 @@ func (l *link) ending() ending {
 // before.
 func (l *link) open(d msg.Driver) bool {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.over {
+	over := l.over
+	l.opened = !over
+	l.mu.Unlock()
+	if over {
 		return false
 	}
-	l.opened = true
-	l.owner.Send(&msg.UpstreamOpened{Gen: l.gen, Driver: d})
+	l.owner.Send(&msg.UpstreamOpened{Gen: l.gen, Driver: d}) // an owner that has stopped stops the driver
 	return true
 }
 
@@ -159,12 +161,7 @@ func (l *link) junk(data []byte) bool {
 }
 
 func (l *link) post(message func(gen uint64) any) bool {
-	select {
-	case <-l.attached:
-	case <-l.ctx.Done():
-		return false
-	}
-	if !l.credits.Take(l.ctx.Done()) {
+	if !l.awaitSlot() || !l.credits.Take(l.ctx.Done()) {
 		return false
 	}
 	if l.ctx.Err() != nil {
@@ -175,12 +172,23 @@ func (l *link) post(message func(gen uint64) any) bool {
 	return true
 }
 
-// answer posts a response of the broker's own to the request id.
-func (l *link) answer(id []byte, err *wire.Error) {
-	said := &wire.Error{Code: err.Code, Message: l.mask(err.Message)}
-	if f, err := wire.Scan(said.Response(id)); err == nil {
-		l.deliver(&f)
+// awaitSlot waits for Attach; false when the connection has ended.
+func (l *link) awaitSlot() bool {
+	select {
+	case <-l.attached:
+		return true
+	case <-l.ctx.Done():
+		return false
 	}
+}
+
+// refuse posts that the server gives no answer to the request id.
+func (l *link) refuse(id []byte, err *wire.Error) {
+	said := *err
+	said.Message = l.mask(err.Message)
+	l.post(func(gen uint64) any {
+		return &msg.ProviderRefusal{Gen: gen, ID: id, Err: &said, Credit: l.credits}
+	})
 }
 
 // topic is what a fault is about that ends nothing.

@@ -76,8 +76,14 @@ func (s *streamable) keepListening() {
 		}
 		began := time.Now()
 		l.retry, l.asked = 0, false
-		err := s.stream(s.ctx, l)
-		if s.ctx.Err() != nil || errors.Is(err, errNoStream) {
+		err := s.streamOf(l)
+		if s.ctx.Err() != nil {
+			return
+		}
+		if s.current().number != l.in.number {
+			continue
+		}
+		if errors.Is(err, errNoStream) {
 			return
 		}
 		if gone(err, l.in) {
@@ -89,7 +95,7 @@ func (s *streamable) keepListening() {
 				}
 				continue
 			}
-			_, lost := s.renew(l.in)
+			_, lost := s.renew(l.in, err)
 			if lost == nil {
 				continue
 			}
@@ -156,6 +162,21 @@ func streamTrouble(err error) string {
 		return fmt.Sprintf("%s; POST works, so headers and auth must be honoured on GET as well", status)
 	}
 	return sentence(err)
+}
+
+// streamOf is stream, at most until there is another session: a server may keep the stream
+// of one it does not know any more open.
+func (s *streamable) streamOf(l *listener) error {
+	ctx, end := context.WithCancel(s.ctx)
+	defer end()
+	s.mu.Lock()
+	s.endStream = end
+	over := s.session.number != l.in.number
+	s.mu.Unlock()
+	if over {
+		return context.Canceled
+	}
+	return s.stream(ctx, l)
 }
 
 // stream opens the event stream behind the last event and serves it to its end, which

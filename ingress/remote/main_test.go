@@ -140,10 +140,19 @@ func (b *broker) send(frames ...string) {
 	}
 }
 
-// next is the next message the slot gets.
+// next is the next message the slot gets. That the server has begun anew is no message
+// of it.
 func (b *broker) next() string {
 	b.t.Helper()
 	switch m := receive(b.t, b.slot, "message for the slot").(type) {
+	case *msg.ProviderRenewed:
+		return b.next()
+	case *msg.ProviderRefusal:
+		m.Credit.Give()
+		if m.Gen != slotGen {
+			b.t.Errorf("generation %d", m.Gen)
+		}
+		return string(m.Err.Response(m.ID))
 	case *msg.ProviderFrame:
 		m.Credit.Give()
 		if m.Gen != slotGen {
@@ -354,6 +363,14 @@ func events(w http.ResponseWriter, pieces ...string) {
 }
 
 func event(frame string) string { return "event: message\ndata: " + frame + "\n\n" }
+
+// await holds an answer back until it is to be given, or nobody waits for it.
+func await(r *http.Request, release <-chan struct{}) {
+	select {
+	case <-release:
+	case <-r.Context().Done():
+	}
+}
 
 // settled brings b through its handshake, and returns when the server has answered all
 // of it: the event stream is asked for last.

@@ -10,7 +10,7 @@ import (
 // message's first and last bytes. Without an id in them nobody can be told but the log.
 func (l *link) oversized(head, tail []byte) {
 	if id := wire.CutResponseID(head, tail); id != nil {
-		l.answer(id, wire.TooLarge(l.cfg.Limit))
+		l.refuse(id, wire.TooLarge(l.cfg.Limit))
 		return
 	}
 	l.problem(aboutMessage, fmt.Sprintf("it sent a message larger than %d bytes (maxMessageBytes), which was dropped: %s", l.cfg.Limit, wire.Excerpt(head)))

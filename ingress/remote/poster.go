@@ -88,7 +88,7 @@ func (p *poster) request(c *call) {
 	case run:
 		p.spawn(func() { p.serve(c) })
 	case refused:
-		p.answer(c.id(), wire.RemoteBusy(p.cfg.Name, maxRunning))
+		p.link.refuse(c.id(), wire.RemoteBusy(p.cfg.Name, maxRunning))
 		c.stop(nil)
 	}
 }
@@ -112,7 +112,7 @@ func traced(c *call) context.Context {
 // refuse answers a call with an error of the broker's, if it has no answer yet.
 func (p *poster) refuse(c *call, err *wire.Error) {
 	if p.calls.settle(c.id()) {
-		p.answer(c.id(), err)
+		p.link.refuse(c.id(), err)
 		p.paid()
 	}
 }

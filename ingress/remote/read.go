@@ -21,18 +21,25 @@ var (
 // then leaves its connection to the next request.
 const lingering = 250 * time.Millisecond
 
-// read takes what a POST came to. The response to id goes to answer, which is called
-// once if read returns nil; all other messages to the slot.
-func (s *streamable) read(ctx context.Context, resp *http.Response, id []byte, in session, answer func(*wire.Frame)) error {
+// reading is what becomes of the messages a POST is answered with.
+type reading struct {
+	id     []byte            // of the request
+	answer func(*wire.Frame) // takes the response to it
+	other  func(*wire.Frame) // takes all other messages
+}
+
+// read takes what a POST in a session came to. The answer has been called once if read
+// returns nil.
+func (s *streamable) read(ctx context.Context, resp *http.Response, in session, to reading) error {
 	defer func() { discard(resp) }()
 	if resp.StatusCode >= 300 {
 		return readRefusal(resp)
 	}
 	if contentType(resp) != "text/event-stream" {
-		return s.readJSON(resp, id, answer)
+		return s.readJSON(resp, to)
 	}
-	at, err := s.readEvents(ctx, resp.Body, id, answer, position{})
-	for n, tried := 0, ""; err != nil && s.wanted(ctx, id, err) && at.last != "" && in.id != ""; n++ {
+	at, err := s.readEvents(ctx, resp.Body, to, position{})
+	for n, tried := 0, ""; err != nil && s.wanted(ctx, to.id, err) && at.last != "" && in.id != ""; n++ {
 		if at.last == tried && !at.asked {
 			return err
 		}
@@ -40,7 +47,7 @@ func (s *streamable) read(ctx context.Context, resp *http.Response, id []byte, i
 		if !s.sleep(ctx, s.resuming(n, at, tried)) {
 			return err
 		}
-		if !s.wanted(ctx, id, err) {
+		if !s.wanted(ctx, to.id, err) {
 			return err
 		}
 		tried = at.last
@@ -49,7 +56,7 @@ func (s *streamable) read(ctx context.Context, resp *http.Response, id []byte, i
 			return err
 		}
 		resp = next
-		at, err = s.readEvents(ctx, resp.Body, id, answer, at)
+		at, err = s.readEvents(ctx, resp.Body, to, at)
 	}
 	return err
 }
@@ -93,7 +100,7 @@ func isStream(resp *http.Response) bool {
 }
 
 // readJSON takes a body that is one message, or an array of them.
-func (s *streamable) readJSON(resp *http.Response, id []byte, answer func(*wire.Frame)) error {
+func (s *streamable) readJSON(resp *http.Response, to reading) error {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(s.cfg.Limit)+1))
 	switch {
 	case err != nil:
@@ -111,35 +118,35 @@ func (s *streamable) readJSON(resp *http.Response, id []byte, answer func(*wire.
 		return fmt.Errorf("the body is %w: %s", err, short(string(wire.Preview(body))))
 	}
 	if f.Shape != wire.Array {
-		return s.sort(&f, id, answer)
+		return s.sort(&f, to)
 	}
 	found := errNoAnswer
 	wire.Elements(f.Bytes, func(raw []byte) {
-		if f, err := wire.Scan(raw); err == nil && s.sort(&f, id, answer) == nil {
+		if f, err := wire.Scan(raw); err == nil && s.sort(&f, to) == nil {
 			found = nil
 		}
 	})
 	return found
 }
 
-// sort passes a message on; nil when it was the response to id.
-func (s *streamable) sort(f *wire.Frame, id []byte, answer func(*wire.Frame)) error {
+// sort passes a message on; nil when it was the response.
+func (s *streamable) sort(f *wire.Frame, to reading) error {
 	switch {
-	case f.IsResponse() && bytes.Equal(f.Raw(f.ID), id):
-		answer(f)
+	case f.IsResponse() && bytes.Equal(f.Raw(f.ID), to.id):
+		to.answer(f)
 		return nil
 	case f.Method == nil && f.Error.Present() && (f.IDShape == wire.Null || f.IDShape == wire.Absent):
 		// An error that could not name its request, in the place of the answer.
-		named, err := wire.Scan(named(id, f.Raw(f.Error)))
+		named, err := wire.Scan(named(to.id, f.Raw(f.Error)))
 		if err != nil {
 			return err
 		}
-		answer(&named)
+		to.answer(&named)
 		return nil
 	case f.Shape != wire.Object || f.Method == nil && !f.IsResponse():
 		s.junk(f.Bytes)
 	default:
-		s.incoming(f)
+		to.other(f)
 	}
 	return errNoAnswer
 }
@@ -150,9 +157,9 @@ func named(id, raw []byte) []byte {
 	return append(b, '}')
 }
 
-// readEvents passes on the messages of an event stream as they come, until the response
-// to id, and return how far they have come from at.
-func (s *streamable) readEvents(ctx context.Context, body io.ReadCloser, id []byte, answer func(*wire.Frame), at position) (position, error) {
+// readEvents passes on the messages of an event stream as they come, until the response is
+// there, and returns how far they have come from at.
+func (s *streamable) readEvents(ctx context.Context, body io.ReadCloser, to reading, at position) (position, error) {
 	events := wire.NewEventReader(body, s.cfg.Limit)
 	for {
 		ev, err := events.Next()
@@ -165,8 +172,8 @@ func (s *streamable) readEvents(ctx context.Context, body io.ReadCloser, id []by
 		if ev.ID != "" {
 			at.last = resumable(ev.ID)
 		}
-		if f, ok := s.message(ev); ok && s.sort(f, id, answer) == nil {
-			s.linger(events, body)
+		if f, ok := s.message(ev); ok && s.sort(f, to) == nil {
+			s.linger(events, body, to.other)
 			return at, nil
 		}
 		if ctx.Err() != nil {
@@ -221,7 +228,7 @@ func (p *poster) events(r *wire.EventReader, seen func(id string)) error {
 }
 
 // linger reads on behind the answer for a short time.
-func (s *streamable) linger(events *wire.EventReader, body io.Closer) {
+func (s *streamable) linger(events *wire.EventReader, body io.Closer, other func(*wire.Frame)) {
 	enough := time.AfterFunc(lingering, func() { _ = body.Close() })
 	defer enough.Stop()
 	for {
@@ -230,7 +237,7 @@ func (s *streamable) linger(events *wire.EventReader, body io.Closer) {
 			return
 		}
 		if f, ok := s.message(ev); ok {
-			s.incoming(f)
+			other(f)
 		}
 	}
 }

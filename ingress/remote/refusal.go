@@ -36,19 +36,6 @@ func (e *statusError) denied() bool {
 	return e.code == http.StatusUnauthorized || e.code == http.StatusForbidden
 }
 
-// gone reports that the server does not know the session, and so has not looked at the
-// message: 404 by the protocol; others say 410, or 400 and some words (07 row 2).
-func (e *statusError) gone() bool {
-	switch e.code {
-	case http.StatusNotFound, http.StatusGone:
-		return true
-	case http.StatusBadRequest:
-		said := strings.ToLower(e.said)
-		return strings.Contains(said, "session") || strings.Contains(said, "not initialized")
-	}
-	return false
-}
-
 // readRefusal makes an error of an HTTP answer.
 func readRefusal(resp *http.Response) *statusError {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusalBytes))

@@ -4,12 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
-	"sync"
 	"time"
 
-	"mcpbroker/actors/mcp"
+	"mcpbroker/actors/msg"
 	"mcpbroker/actors/wire"
 )
 
@@ -27,30 +24,61 @@ func (s *streamable) current() session {
 }
 
 // shake posts an initialize and returns its answer, with the session a good one opens.
-func (s *streamable) shake(ctx context.Context, f *wire.Frame) (*wire.Frame, session, error) {
+// What the server says beside it goes to other.
+func (s *streamable) shake(ctx context.Context, f *wire.Frame, other func(*wire.Frame)) (*wire.Frame, session, error) {
 	resp, err := s.post(ctx, f.Bytes, session{})
 	if err != nil {
 		return nil, session{}, err
 	}
 	id := resp.Header.Get(sessionHeader)
 	var answer *wire.Frame
-	if err := s.read(ctx, resp, f.Raw(f.ID), session{id: id}, func(f *wire.Frame) { answer = f }); err != nil {
+	to := reading{id: f.Raw(f.ID), answer: func(f *wire.Frame) { answer = f }, other: other}
+	if err := s.read(ctx, resp, session{id: id}, to); err != nil {
 		return nil, session{}, err
 	}
 	version, _ := wire.Unquote(wire.Member(answer.Raw(answer.Result), "protocolVersion"))
 	return answer, session{id: sendable(id), version: sendable(version)}, nil
 }
 
-// adopt makes a session the one that messages are sent in from now on.
-func (s *streamable) adopt(initialize *wire.Frame, opened session) {
+// adopt makes a session the one that messages are sent in from now on, and returns the one
+// before it.
+func (s *streamable) adopt(initialize *wire.Frame, opened session) (replaced session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	opened.number = s.session.number + 1
+	return s.replace(initialize, opened)
+}
+
+// succeed adopts a session in the place of old, and tells the slot before anything is sent
+// in it; false where another one has come first. What the slot is told makes clients read
+// the server's lists again: a server that forgets a session soon after it was opened, such
+// as replicas that do not share theirs, would never come to rest.
+func (s *streamable) succeed(old, opened session, initialize, answer *wire.Frame) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.session.number != old.number {
+		return false
+	}
+	if now := time.Now(); now.Sub(s.told) >= s.pace.renewal {
+		s.told = now
+		s.slot.Send(&msg.ProviderRenewed{Gen: s.slotGen, Answer: *answer})
+	}
+	s.replace(initialize, opened)
+	return true
+}
+
+// replace implements adopt and succeed. mu is held.
+func (s *streamable) replace(initialize *wire.Frame, opened session) (replaced session) {
+	replaced = s.session
+	opened.number = replaced.number + 1
 	s.initialize, s.session = initialize, opened
+	if s.endStream != nil {
+		s.endStream()
+	}
 	select {
 	case s.wake <- struct{}{}:
 	default:
 	}
+	return replaced
 }
 
 // sendable returns text if it can stand in a header as it is, else nothing.
@@ -82,10 +110,10 @@ type failure struct {
 	err    error
 }
 
-// renew opens another session after old, with the last initialize. Of all who ask for
-// it at a time one does it. The error is a *sessionLost; who gets it gives the
-// connection up.
-func (s *streamable) renew(old session) (session, error) {
+// renew opens another session after old, which is gone for a cause, with the last
+// initialize. Of all who ask for it at a time one does it. The error is a *sessionLost; who
+// gets it gives the connection up.
+func (s *streamable) renew(old session, cause error) (session, error) {
 	asked := time.Now()
 	select {
 	case s.renewing <- struct{}{}:
@@ -99,119 +127,66 @@ func (s *streamable) renew(old session) (session, error) {
 	if last := s.failed; last.number == old.number && last.at.After(asked) {
 		return session{}, last.err
 	}
-	if err := s.reopen(); err != nil {
+	err := s.reopen(old, cause)
+	now := s.current()
+	if now.number == old.number {
 		s.failed = failure{old.number, time.Now(), &sessionLost{err}}
 		return session{}, s.failed.err
 	}
-	return s.current(), nil
+	return now, nil
 }
 
 // giveUpSession ends the connection after renew has failed, behind the calls under way.
 func (s *streamable) giveUpSession(err error) { s.depart(err) }
 
-// reopen opens a session. Nothing else is sent in it before the server has been told that
-// it is in use.
-func (s *streamable) reopen() error {
+// reopen opens a session in the place of old, unless the slot's own initialize does so
+// meanwhile, which ends old. Nothing of it reaches the slot before the slot knows that
+// there is another.
+func (s *streamable) reopen(old session, cause error) error {
+	var early []*wire.Frame
+	opened, initialize, answer, err := s.greetAgain(func(f *wire.Frame) {
+		if len(early) < FramesInFlight {
+			early = append(early, f)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if !s.awaitSlot() {
+		return s.ctx.Err()
+	}
+	if !s.succeed(old, opened, initialize, answer) {
+		s.end(opened)
+		return nil
+	}
+	s.log(slog.LevelInfo, "it did not know the session any more; a new one was opened")
+	if mayLive(cause) {
+		s.spawn(func() { s.retire(old) })
+	}
+	for _, f := range early {
+		s.incoming(f)
+	}
+	s.spawn(func() { s.restore(opened) })
+	return nil
+}
+
+// greetAgain brings the last handshake to the server once more, so that nothing else is
+// sent in a session before the server has been told that it is in use.
+func (s *streamable) greetAgain(other func(*wire.Frame)) (opened session, initialize, answer *wire.Frame, err error) {
 	ctx, cancel := context.WithTimeout(s.ctx, renewTimeout)
 	defer cancel()
 	s.mu.Lock()
 	initialize, initialized := s.initialize, s.initialized
 	s.mu.Unlock()
-	answer, opened, err := s.shake(ctx, initialize)
+	answer, opened, err = s.shake(ctx, initialize, other)
 	if err != nil {
-		return err
+		return session{}, nil, nil, err
 	}
 	if !answer.Result.Present() {
-		return fmt.Errorf("the server refused initialize: %s", wire.Excerpt(answer.Raw(answer.Error)))
+		return session{}, nil, nil, fmt.Errorf("the server refused initialize: %s", wire.Excerpt(answer.Raw(answer.Error)))
 	}
 	if initialized != nil {
-		if err := s.tell(ctx, initialized, opened); err != nil {
-			return err
-		}
+		err = s.tell(ctx, initialized, opened)
 	}
-	s.adopt(initialize, opened)
-	s.log(slog.LevelInfo, "it did not know the session any more; a new one was opened")
-	s.spawn(func() { s.restore(opened) })
-	return nil
-}
-
-// A slot does not notice the new session, so what it has set up at the server is set
-// up again.
-
-const setLevel = "logging/setLevel"
-
-// Bounds of that: requests kept, and how many of them are repeated side by side.
-const (
-	maxSetup    = 1024
-	maxRestores = 8
-)
-
-// setup are the requests that outlast their answer. The zero value is ready.
-type setup struct {
-	mu     sync.Mutex
-	frames map[string]*wire.Frame
-}
-
-// note keeps an answered request, or drops the one it takes back.
-func (s *setup) note(f *wire.Frame) {
-	key := string(f.Raw(f.URI))
-	switch string(f.Method) {
-	case mcp.Subscribe, mcp.Unsubscribe:
-	case setLevel:
-		key = setLevel
-	default:
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if string(f.Method) == mcp.Unsubscribe {
-		delete(s.frames, key)
-		return
-	}
-	if s.frames == nil {
-		s.frames = map[string]*wire.Frame{}
-	}
-	if s.frames[key] != nil || len(s.frames) < maxSetup {
-		s.frames[key] = f
-	}
-}
-
-func (s *setup) list() []*wire.Frame {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var list []*wire.Frame
-	for _, key := range slices.Sorted(maps.Keys(s.frames)) {
-		list = append(list, s.frames[key])
-	}
-	return list
-}
-
-// restore repeats the kept requests in a session; their answers are nobody's.
-func (s *streamable) restore(in session) {
-	var group sync.WaitGroup
-	places := make(chan struct{}, maxRestores)
-	for _, f := range s.setup.list() {
-		places <- struct{}{}
-		group.Go(func() {
-			defer func() { <-places }()
-			if err := s.repeat(f, in); err != nil && s.ctx.Err() == nil {
-				s.log(slog.LevelWarn, s.mask(fmt.Sprintf("%s could not be repeated in the new session: %s", f.Method, sentence(err))))
-			}
-		})
-	}
-	group.Wait()
-}
-
-func (s *streamable) repeat(f *wire.Frame, in session) error {
-	ctx, cancel := context.WithTimeout(s.ctx, renewTimeout)
-	defer cancel()
-	resp, err := s.post(ctx, f.Bytes, in)
-	if err != nil {
-		return err
-	}
-	return s.read(ctx, resp, f.Raw(f.ID), in, func(answer *wire.Frame) {
-		if answer.Error.Present() {
-			s.log(slog.LevelWarn, s.mask(fmt.Sprintf("%s was refused in the new session: %s", f.Method, wire.Excerpt(answer.Raw(answer.Error)))))
-		}
-	})
+	return opened, initialize, answer, err
 }

@@ -33,6 +33,9 @@ type streamable struct {
 	initialize  *wire.Frame // the last one that opened a session
 	initialized *wire.Frame // likewise; nil until the slot has sent it
 	listening   bool
+	endStream   context.CancelFunc // of the event stream; nil until there was one
+	told        time.Time          // when the slot last heard of another session
+	tenure      tenure
 	setup       setup
 	wake        chan struct{} // there is another session
 }
@@ -94,7 +97,7 @@ func (s *streamable) exchange(c *call) {
 	in := s.current()
 	err := s.once(c, in)
 	if gone(err, in) {
-		if in, err = s.renew(in); err != nil {
+		if in, err = s.renew(in, err); err != nil {
 			s.giveUpSession(err)
 			s.refuse(c, s.fault(c, err))
 			return
@@ -104,42 +107,38 @@ func (s *streamable) exchange(c *call) {
 	s.settle(c, err)
 }
 
-// gone reports that the server has forgotten the session the message was sent in.
-func gone(err error, in session) bool {
-	var status *statusError
-	return in.id != "" && errors.As(err, &status) && status.gone()
-}
-
 // once sends a request in a session and passes on what comes back. It returns nil once
 // the answer is there.
 func (s *streamable) once(c *call, in session) error {
+	s.enter(in)
+	defer s.exit(in)
 	resp, err := s.post(traced(c), c.frame.Bytes, in)
 	if err != nil {
 		return err
 	}
-	return s.read(c.ctx, resp, c.id(), in, func(f *wire.Frame) {
+	answer := func(f *wire.Frame) {
 		if f.Result.Present() {
 			s.setup.note(&c.frame)
 		}
 		s.incoming(f)
-	})
+	}
+	return s.read(c.ctx, resp, in, reading{id: c.id(), answer: answer, other: s.incoming})
 }
 
 // greeted sends the slot's initialize, which opens a session of its own. A first one
 // that fails ends the connection: there is nothing to be had of the server.
 func (s *streamable) greeted(c *call) {
 	before := s.current()
-	answer, opened, err := s.shake(traced(c), &c.frame)
+	answer, opened, err := s.shake(traced(c), &c.frame, s.incoming)
 	var status *statusError
 	switch {
-	case err == nil:
-		if answer.Result.Present() {
-			s.adopt(&c.frame, opened)
-		}
+	case err == nil && answer.Result.Present():
+		replaced := s.adopt(&c.frame, opened)
 		s.incoming(answer)
-		if s.calls.idle() {
-			s.forget(s.ctx, before, goodbyeTimeout)
-		}
+		s.retire(replaced)
+	case err == nil:
+		s.incoming(answer)
+		s.end(opened)
 	case s.ctx.Err() != nil:
 	case before.number > 0:
 		s.settle(c, err)
@@ -181,7 +180,7 @@ func (s *streamable) note(ctx context.Context, f *wire.Frame) error {
 	in := s.current()
 	err := s.tell(ctx, f, in)
 	if gone(err, in) {
-		if in, err = s.renew(in); err != nil {
+		if in, err = s.renew(in, err); err != nil {
 			s.giveUpSession(err)
 			return err
 		}
