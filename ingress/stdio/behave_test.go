@@ -82,6 +82,25 @@ func behave(behaviour string, args []string) {
 	case "mute":
 		must(os.Stdout.Close())
 		rest()
+	case "closes": // its stdout, and reports on what happens then
+		term := make(chan os.Signal, 1)
+		signal.Notify(term, syscall.SIGTERM)
+		must(os.Stdout.Close())
+		_, err := io.Copy(io.Discard, os.Stdin)
+		must(err)
+		fmt.Fprintln(os.Stderr, "end of stdin")
+		<-term
+		fmt.Fprintln(os.Stderr, "TERM")
+	case "bequeaths": // a child of its own that ends with TERM
+		binary, err := os.Executable()
+		must(err)
+		cmd := exec.Command(binary)
+		cmd.Env = append(os.Environ(), asChild+"=terminable")
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+		must(cmd.Start())
+		_, err = bufio.NewReader(os.Stdin).ReadBytes('\n')
+		must(err)
+		os.Exit(3)
 	case "terminable":
 		term := make(chan os.Signal, 1)
 		signal.Notify(term, syscall.SIGTERM)

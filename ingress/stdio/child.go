@@ -103,9 +103,11 @@ func (c *child) fail(how ended) {
 }
 
 // stopped reports that Stop was called.
-func (c *child) stopped() bool {
+func (c *child) stopped() bool { return closed(c.quit) }
+
+func closed(c <-chan struct{}) bool {
 	select {
-	case <-c.quit:
+	case <-c:
 		return true
 	default:
 		return false
@@ -164,7 +166,7 @@ func (c *child) run() (how string, err error) {
 	fault := c.serve(p, gone)
 	c.group.kill()
 	if !within(c.all.bounds.killed, p.exited) {
-		return c.abandon(p)
+		return c.abandon(p, &readers)
 	}
 	// What it said last may still be in the pipes. A process that left the group
 	// can hold them open for ever.
@@ -181,7 +183,7 @@ func (c *child) run() (how string, err error) {
 
 	end := exitWords(p.cmd.ProcessState)
 	c.exit = end.brief()
-	if fault != "" && !exitedByItself(p.cmd.ProcessState) {
+	if fault != "" {
 		end = fault
 	}
 	if left {
@@ -192,11 +194,12 @@ func (c *child) run() (how string, err error) {
 
 // abandon leaves a process alone that outlives KILL, as one does that hangs in the
 // kernel.
-func (c *child) abandon(p *process) (how string, err error) {
+func (c *child) abandon(p *process, readers *sync.WaitGroup) (how string, err error) {
 	stuck := &unendingError{p.cmd.Process.Pid}
 	c.all.leaveBehind(stuck)
 	c.silence()
 	p.close()
+	readers.Wait() // they log, and tell the owner
 	go func() {
 		<-p.exited
 		c.group.release()
@@ -209,21 +212,52 @@ type unendingError struct{ pid int }
 
 func (e *unendingError) Error() string { return fmt.Sprintf("process %d cannot be ended", e.pid) }
 
-// serve waits until there is a reason to end the child, and sees to an orderly
-// end where that reason is Stop. It returns what is wrong with a child that did
-// not end by itself.
+// serve waits until there is a reason to end the child, and sees to an orderly end. It
+// returns what is wrong with a child that did not end by itself.
 func (c *child) serve(p *process, gone <-chan struct{}) (fault ended) {
 	select {
 	case <-p.exited:
-		return ""
-	case fault := <-c.fault:
+	case fault = <-c.fault:
 		if within(exitLag, p.exited) {
-			return ""
+			fault = ""
 		}
-		return fault
 	case <-c.quit:
 		c.leave(gone)
 		return ""
+	}
+	c.clear(p, gone)
+	return fault
+}
+
+// clear ends in order what is left of a child whose connection has ended without Stop.
+// Its grace is short: the callers wait for the word that the connection is dead, and the
+// next process for its place.
+func (c *child) clear(p *process, gone <-chan struct{}) {
+	rest := min(c.cfg.Grace, c.all.bounds.rest)
+	if rest <= 0 {
+		return
+	}
+	_ = c.in.Close()
+	c.group.terminate()
+	deadline := time.NewTimer(rest)
+	defer deadline.Stop()
+	tick := time.NewTicker(10 * time.Millisecond) // a stranger may hold the pipes when the group has ended
+	defer tick.Stop()
+	for quit := c.quit; !closed(p.exited) || c.group.left(); {
+		select {
+		case <-quit:
+			if c.grace <= 0 {
+				return
+			}
+			quit = nil
+		case <-gone:
+			return
+		case <-c.killed:
+			return
+		case <-deadline.C:
+			return
+		case <-tick.C:
+		}
 	}
 }
 

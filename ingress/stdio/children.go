@@ -34,11 +34,12 @@ func (c Config) withDefaults() Config {
 type bounds struct {
 	outbox  int           // bytes that wait for the child to read its stdin
 	stalled time.Duration // one write that makes no headway
+	rest    time.Duration // of a grace, for what is left of a child that has ended its connection itself
 	killed  time.Duration // for a process to be gone after KILL
 	drain   time.Duration // for what is left in the pipes of a process that has ended
 }
 
-var defaultBounds = bounds{outbox: 16 << 20, stalled: time.Minute, killed: 2 * time.Second, drain: 2 * time.Second}
+var defaultBounds = bounds{outbox: 16 << 20, stalled: time.Minute, rest: 2 * time.Second, killed: 2 * time.Second, drain: 2 * time.Second}
 
 // maxStarts is how many processes are being started at once. A start costs memory
 // and processor time at the same moment for all of them; hundreds of sessions may
@@ -117,7 +118,7 @@ func (c *Children) Stop(ctx context.Context) error {
 	case <-ctx.Done():
 		late = fmt.Errorf("stop the child processes: %w; those still running were killed", ctx.Err())
 		c.each((*child).hurry)
-		// each bound is waited for once, the drain of both pipes and of the writer
+		// each bound behind KILL is waited for once, the drain of both pipes and of the writer
 		if most := c.bounds.killed + 2*c.bounds.drain + time.Second; !within(most, gone) {
 			late = fmt.Errorf("%w; some are still there %s later", late, most)
 		}

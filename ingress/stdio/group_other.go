@@ -34,6 +34,9 @@ func (g *group) kill() {
 	}
 }
 
+// left: nothing is known but the child.
+func (g *group) left() bool { return false }
+
 func (g *group) release() { *g = group{} }
 
 // executable returns path, with the extension that makes it a program if it has
@@ -71,6 +74,3 @@ func startHint(error) string { return "" }
 func exitWords(state *os.ProcessState) ended {
 	return ended(fmt.Sprintf("exited with code %d", state.ExitCode()))
 }
-
-// exitedByItself is not to be told here: what was found wrong before is the cause.
-func exitedByItself(*os.ProcessState) bool { return false }

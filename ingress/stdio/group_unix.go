@@ -123,14 +123,15 @@ func (g *group) signal(s syscall.Signal) {
 	}
 }
 
-func (g *group) waited() bool {
-	select {
-	case <-g.exited:
-		return true
-	default:
+// left reports that the group has members.
+func (g *group) left() bool {
+	if g.id == 0 || g.waited() && !errors.Is(syscall.Kill(g.id, 0), syscall.ESRCH) {
 		return false
 	}
+	return !errors.Is(syscall.Kill(-g.id, 0), syscall.ESRCH)
 }
+
+func (g *group) waited() bool { return closed(g.exited) }
 
 // release ends the guard of a group that was killed.
 func (g *group) release() {
@@ -183,9 +184,6 @@ func exitWords(state *os.ProcessState) ended {
 	}
 	return ended(fmt.Sprintf("exited with code %d", state.ExitCode()))
 }
-
-// exitedByItself tells an exit from a death by a signal, which may have been ours.
-func exitedByItself(state *os.ProcessState) bool { return state.Exited() }
 
 var signalNames = map[syscall.Signal]string{
 	syscall.SIGHUP: "SIGHUP", syscall.SIGINT: "SIGINT", syscall.SIGQUIT: "SIGQUIT", syscall.SIGILL: "SIGILL",
