@@ -22,9 +22,10 @@ type Reloaded struct {
 
 // Reload makes the upstreams of a running broker those of c. Upstreams whose
 // settings are the same go on as if nothing had happened, calls in flight
-// included; what has to stop is stopped in order, and waited for until ctx ends: the
-// changes are in effect then, too, and Stopping tells what is left. A configuration
-// that is wrong changes nothing, and neither does a Reload that returns an error.
+// included. What has to stop finishes its calls for 5 s at most, is stopped in order,
+// and waited for until ctx ends: the changes are in effect then, too, and Stopping
+// tells what is left. A configuration that is wrong changes nothing, and neither does a
+// Reload that returns an error.
 func (b *Broker) Reload(ctx context.Context, c *config.Config) (Reloaded, error) {
 	run, err := b.serving()
 	if err != nil {

@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"mcpbroker/actors/msg"
@@ -45,10 +43,8 @@ func (run *running) upstreamsOf(c *config.Config, limit func(slot string) int) [
 		})
 		set = append(set, u)
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.Slots)) {
-		if check := c.Slot(name).HealthCheck; check.Tool != "" && !slices.Contains(c.Upstreams(), name) {
-			set = append(set, watchOf(name, check))
-		}
+	for _, name := range c.Watched() {
+		set = append(set, watchOf(name, c.Slot(name).HealthCheck))
 	}
 	return set
 }

@@ -186,8 +186,8 @@ type Slot struct {
 	MaxMessageBytes int `toml:"maxMessageBytes" json:"maxMessageBytes,omitempty"`
 	// ServerRequests replaces [Config.ServerRequests] for this slot.
 	ServerRequests string `toml:"serverRequests" json:"serverRequests,omitempty"`
-	// HealthCheck watches whatever provider holds the slot. Without a Tool it is
-	// not watched. The slot of an upstream has its check there.
+	// HealthCheck watches whatever provider holds the slot. The zero value does
+	// not. The slot of an upstream has its check there.
 	HealthCheck HealthCheck `toml:"healthCheck" json:"healthCheck,omitzero"`
 }
 

@@ -247,6 +247,9 @@ func (d *decoder) slots(n *node) {
 		}
 		var slot Slot
 		d.table(m.value, slotSchema(m.name, &slot, topLevel))
+		if slot.HealthCheck == (HealthCheck{}) && m.value.hasTable("healthCheck") {
+			slot.HealthCheck = slot.HealthCheck.withDefaults() // an empty one asks for a check as well
+		}
 		if d.cfg.Slots == nil {
 			d.cfg.Slots = make(map[string]Slot)
 		}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -72,6 +73,11 @@ type member struct {
 	name  string
 	pos   position
 	value *node
+}
+
+// hasTable reports that a table is among the members of n.
+func (n *node) hasTable(name string) bool {
+	return slices.ContainsFunc(n.members, func(m member) bool { return m.name == name && m.value.kind == kindTable })
 }
 
 // String describes n in an error message.

@@ -47,8 +47,7 @@ type Retry struct {
 	SlowIntervalSeconds int // default 300
 }
 
-// HealthCheck is how an upstream is watched. Without a Tool the check is
-// tools/list.
+// HealthCheck is how a provider is watched. Without a Tool the check is tools/list.
 type HealthCheck struct {
 	Tool             string
 	Args             string // JSON object; empty is {}
@@ -214,13 +213,15 @@ func (b *MCPBBundle) keys() []key {
 }
 
 // Watches reports whether there is an upstream or a slot with a health check.
-func (c *Config) Watches() bool {
-	for _, s := range c.Slots {
-		if s.HealthCheck.Tool != "" {
-			return true
-		}
-	}
-	return len(c.Upstreams()) > 0
+func (c *Config) Watches() bool { return len(c.Upstreams()) > 0 || len(c.Watched()) > 0 }
+
+// Watched lists the slots with a health check of their own, sorted. That of an upstream's
+// slot stands in its entry, and counts alone.
+func (c *Config) Watched() []string {
+	upstreams := c.Upstreams()
+	return slices.DeleteFunc(sortedNames(c.Slots), func(name string) bool {
+		return c.Slots[name].HealthCheck == (HealthCheck{}) || slices.Contains(upstreams, name)
+	})
 }
 
 // Upstreams lists the slots of all upstreams, in the order of the file.

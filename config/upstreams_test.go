@@ -174,3 +174,43 @@ func FuzzExpand(f *testing.F) {
 		}
 	})
 }
+
+// Spec 06: a slot that has a healthCheck is checked, whatever the table says. The check of
+// an upstream stands in its own entry.
+func TestWatched(t *testing.T) {
+	c, err := Parse("broker.toml", []byte(`
+[slots.tool.healthCheck]
+tool = "read_status"
+[slots.times]
+healthCheck = { intervalSeconds = 5 }
+[slots.empty.healthCheck]
+[slots.none]
+initialize = "relay"
+[slots.upstream.healthCheck]
+intervalSeconds = 5
+[slots.disabled.healthCheck]
+intervalSeconds = 5
+[[stdioUpstreams]]
+name = "upstream"
+command = "x"
+[[stdioUpstreams]]
+name = "disabled"
+command = "x"
+enabled = false
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"disabled", "empty", "times", "tool"}, c.Watched()); diff != "" {
+		t.Errorf("watched (-want +got):\n%s", diff)
+	}
+	want := HealthCheck{Args: "{}", IntervalSeconds: 5, TimeoutSeconds: 10, FailureThreshold: 3}
+	if got := c.Slot("times").HealthCheck; got != want {
+		t.Errorf("a check with times alone: %+v, want %+v", got, want)
+	}
+	for text, want := range map[string]bool{"": false, "[slots.a]\ninitialize = \"relay\"": false, "[slots.a.healthCheck]": true, "[slots.a]\nhealthCheck.timeoutSeconds = 3": true} {
+		if c, err := Parse("broker.toml", []byte(text)); err != nil || c.Watches() != want {
+			t.Errorf("%q: watches %t, %v", text, !want, err)
+		}
+	}
+}

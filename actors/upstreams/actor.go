@@ -152,7 +152,7 @@ func (a *Actor) crashed(message any) {
 	}
 	switch m := message.(type) {
 	case *msg.UpstreamOpened, *msg.UpstreamDetected, *msg.UpstreamEnded, *msg.ClaimGranted, *msg.ClaimRefused, *msg.EvictHolder,
-		*msg.SlotJoined, *msg.SlotLost, *msg.SlotReplaced, *msg.CallReply, *msg.CallFailed, *msg.SlotObserved, *msg.SlotForgotten, *msg.SlotFree, *retune,
+		*msg.ProviderDrained, *msg.SlotJoined, *msg.SlotLost, *msg.SlotReplaced, *msg.CallReply, *msg.CallFailed, *msg.SlotObserved, *msg.SlotForgotten, *msg.SlotFree, *retune,
 		timerDue, haltNow, started:
 		a.self.Send(message)
 	default:

@@ -19,12 +19,17 @@ type Changes struct{ Added, Removed, Changed []string }
 
 // Apply makes the set that of list: upstreams that are not in it are stopped,
 // changed ones are stopped and started, new ones started; the others go on as if
-// nothing had happened. It returns once all that had to stop have stopped, and
+// nothing had happened. What has to stop finishes its calls in flight before, for 5 s at
+// most. It returns once all that had to stop have stopped, and
 // calls on those that start are held back and not refused. When ctx ends before that,
 // the changes are in effect all the same and the error is an *UnfinishedError; after any
 // other error nothing has changed.
 func (s *Set) Apply(ctx context.Context, list []Config) (Changes, error) {
-	a, err := s.order(ctx, list)
+	return s.apply(ctx, &apply{list: list})
+}
+
+func (s *Set) apply(ctx context.Context, m *apply) (Changes, error) {
+	a, err := s.order(ctx, m)
 	if err != nil {
 		return Changes{}, fmt.Errorf("apply the upstreams: %w", err)
 	}
@@ -56,9 +61,9 @@ func (e *UnfinishedError) Unwrap() error { return e.Err }
 
 // order has the keeper make the changes, or not: an order that ctx ends is withdrawn
 // unless the keeper has taken it.
-func (s *Set) order(ctx context.Context, list []Config) (applied, error) {
+func (s *Set) order(ctx context.Context, order *apply) (applied, error) {
 	reply := make(chan applied, 1)
-	order := &apply{list: list, reply: reply}
+	order.reply = reply
 	s.sys.Send(s.pid, order)
 	select {
 	case a, ok := <-reply:
@@ -94,7 +99,7 @@ func (s *Set) begun(ctx context.Context, slots []string) error {
 // begun: the word to begin may stand behind the question in the mailbox of a new
 // actor, or of one that failed at it. Asked again, it comes first.
 func (u listed) begun(ctx context.Context) error {
-	for !u.cfg.Watch {
+	for !u.cfg.Watch && !u.behind {
 		switch i, err := describe(ctx, u.ref); {
 		case errors.Is(err, ErrUnknown): // it has been stopped meanwhile
 			return nil
@@ -108,9 +113,10 @@ func (u listed) begun(ctx context.Context) error {
 }
 
 type apply struct {
-	list  []Config
-	reply chan<- applied
-	taken atomic.Bool
+	list   []Config
+	atOnce bool // the broker stops: calls in flight get no time
+	reply  chan<- applied
+	taken  atomic.Bool
 }
 
 // take reports whether the caller is the first: the keeper, to make the changes, or who

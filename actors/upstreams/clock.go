@@ -16,6 +16,8 @@ func (s *State) timer(now time.Time, m timerDue) {
 		return
 	}
 	switch {
+	case s.phase == draining, s.phase == parting:
+		s.happen(now, news{event: overdue})
 	case s.phase == closing, s.phase == halting:
 		s.happen(now, news{event: overdue, err: s.overtime()})
 	case s.phase == waiting:
@@ -44,6 +46,8 @@ func (s *State) nextDue() time.Time {
 		return s.startDue()
 	case opening, claiming:
 		return s.startDue()
+	case draining, parting:
+		return s.drainBy
 	case closing, halting:
 		return s.stopBy
 	case up:

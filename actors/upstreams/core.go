@@ -19,25 +19,27 @@ type State struct {
 	self     msg.Ref
 	registry msg.Ref
 
-	phase    phase
-	gen      uint64 // of the present driver
-	driver   msg.Driver
-	pid      int
-	mask     func(string) string // takes the driver's secrets out of a text; nil knows of none
-	detected string              // transport the present driver, or the last, has found out
-	slot     msg.Ref             // of our session; nil until joined
-	holding  msg.Ref             // the slot's ref as its holder
-	slotGen  uint64
-	stopBy   time.Time   // of a stop under way: when its end is not waited for any longer
-	whyCause msg.Cause   // of a stop under way, with why
-	why      error       // of a stop under way: the attempt it ends failed, nil when it did not
-	byHand   bool        // of a stop under way: an operator asked for a restart
-	handMade bool        // the present attempt, or the last, is a restart by hand
-	absent   *wire.Error // what the slot answers between two attempts
-	denied   bool
-	lacking  bool // the last attempt failed for want of a setting
-	haltDone []chan<- struct{}
-	handover bool // of a halt: another owner takes the slot
+	phase     phase
+	gen       uint64 // of the present driver
+	driver    msg.Driver
+	pid       int
+	mask      func(string) string // takes the driver's secrets out of a text; nil knows of none
+	detected  string              // transport the present driver, or the last, has found out
+	slot      msg.Ref             // of our session; nil until joined
+	holding   msg.Ref             // the slot's ref as its holder
+	slotGen   uint64
+	drainBy   time.Time   // when calls in flight have had their time
+	stopBy    time.Time   // of a stop under way: when its end is not waited for any longer
+	whyCause  msg.Cause   // of a stop under way, with why
+	why       error       // of a stop under way: the attempt it ends failed, nil when it did not
+	byHand    bool        // of a stop under way: an operator asked for a restart
+	handMade  bool        // the present attempt, or the last, is a restart by hand
+	absent    *wire.Error // what the slot answers between two attempts
+	absentWhy string      // the cause in it
+	denied    bool
+	lacking   bool // the last attempt failed for want of a setting
+	haltDone  []chan<- struct{}
+	handover  bool // of a halt: another owner takes the slot
 
 	starts    int
 	failures  int       // failed attempts in a row
@@ -48,6 +50,7 @@ type State struct {
 	spared    bool      // a death was forgiven since it last proved itself
 	lastTry   time.Time
 	nextTry   time.Time
+	waitFrom  time.Time // of a wait: when it began
 	upSince   time.Time
 	watched   holderID // of a watched slot
 	lastError string
@@ -92,10 +95,11 @@ type timerDue struct{ gen uint64 }
 
 // haltNow is the set's word that the upstream is not wanted any more. done is
 // closed once its driver has ended. With handover the slot goes to another owner,
-// and calls wait for it.
+// and calls wait for it. Calls in flight get time to finish, unless atOnce.
 type haltNow struct {
 	done     chan<- struct{}
 	handover bool
+	atOnce   bool
 }
 
 // ControlMessage implements rt.Control.
@@ -188,6 +192,10 @@ func (s *State) handle(now time.Time, message any) {
 			s.holding = nil
 			s.happen(now, news{event: evicted, err: errors.New("its slot failed")})
 		}
+	case *msg.ProviderDrained:
+		if m.Gen == s.slotGen && s.holding != nil {
+			s.happen(now, news{event: drained})
+		}
 	case *msg.SlotJoined:
 		s.joined(now, m)
 	case *msg.SlotLost:
@@ -210,7 +218,7 @@ func (s *State) handle(now time.Time, message any) {
 		s.restartByHand(now)
 	case haltNow:
 		s.haltDone, s.handover = append(s.haltDone, m.done), m.handover
-		s.happen(now, news{event: halt})
+		s.happen(now, news{event: halt, atOnce: m.atOnce})
 	case *retune:
 		s.retune(now, m.cfg)
 	case timerDue:
@@ -297,7 +305,7 @@ func (s *State) leave(n news) {
 	if s.holding == nil {
 		return
 	}
-	gone := &msg.ProviderGone{Gen: s.slotGen, Unsent: n.unsent, Final: n.event == halt && !s.handover}
+	gone := &msg.ProviderGone{Gen: s.slotGen, Unsent: n.unsent, Final: s.ending() && !s.handover}
 	if n.err != nil {
 		gone.Why = wire.UpstreamLost(s.cfg.Slot, publicText(n.err))
 	}

@@ -262,7 +262,7 @@ func TestSlotFailsWhileWaiting(t *testing.T) {
 		cfg := h.config("a", "1")
 		cfg.Schedule = upstreams.Schedule{First: time.Hour, Quick: 5}
 		h.apply(cfg)
-		const why = `Provider "a" not connected: it is broken. Attempt 1 failed, the next one is in 1h0m0s`
+		const why = `Provider "a" not connected: it is broken. Attempt 1 failed, the next one is at 2000-01-01 01:00:00 (UTC)`
 		c := h.client("a")
 		h.strike(20, is[*msg.ClientNote])
 		for range 20 {

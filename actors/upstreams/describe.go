@@ -34,7 +34,7 @@ func (s *State) Describe() msg.Instance {
 		Verdict: s.verdict, Check: s.subject(),
 		PID: s.pid, Since: s.upSince, Restarts: max(s.starts-1, 0),
 		Attempt: s.failures, LastAttempt: s.lastTry, NextRetry: s.nextTry, Error: s.errorNow(),
-		Unresolved: s.lacking, Denied: s.denied, GaveUp: s.phase == givenUp, CrashLoop: s.deaths >= 2, ByHand: s.handMade && s.phase != closing,
+		Unresolved: s.lacking, Denied: s.denied, GaveUp: s.phase == givenUp, CrashLoop: s.deaths >= 2, ByHand: s.handMade && s.phase != closing && s.phase != draining,
 		Cause: s.causeNow(), Unremedied: s.remedy.vain && s.phase == up, ToolMissing: s.remedy.missing,
 		Events: s.events, Tail: s.tail.all(),
 	}

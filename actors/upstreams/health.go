@@ -24,7 +24,7 @@ type check struct {
 	misses   int  // in a row
 	passed   bool // at least one, since it is up
 	first    bool // none has passed or failed yet
-	renewed  bool // it has begun anew while the upstream serves
+	vague    int  // in a row counted neither way, before one did
 	toolless bool // the server offers no tools: it is pinged
 }
 
@@ -65,7 +65,7 @@ func (s *State) answered(now time.Time, m *msg.CallReply) {
 	case s.phase == handshaking && err != nil:
 		s.happen(now, news{event: rejected, err: fmt.Errorf("it refused initialize: %w", err)})
 	case s.phase == handshaking:
-		s.welcome(now, &f)
+		s.greeted(now, &f)
 	case s.phase == up && lookup:
 		s.looked(now, &f, err)
 	case s.phase == up:
@@ -84,6 +84,33 @@ func (s *State) fault(f *wire.Frame) error {
 		return errors.New("its answer has neither a result nor an error")
 	}
 	return nil
+}
+
+// greeted takes the answer to initialize. One with a revision the broker does not know
+// would leave clients with sessions whose every request is refused. A provider that came
+// by itself is no connection of ours to be given up.
+func (s *State) greeted(now time.Time, f *wire.Frame) {
+	if err := s.strange(f); err != nil && !s.cfg.Watch {
+		s.happen(now, news{event: rejected, err: fmt.Errorf("%w; this broker knows %s", err, strings.Join(mcp.Revisions(), ", "))})
+		return
+	}
+	s.welcome(now, f)
+}
+
+// strange is what keeps clients from speaking to a server that has answered initialize.
+func (s *State) strange(f *wire.Frame) error {
+	result := f.Raw(f.Result)
+	version := wire.Member(result, "protocolVersion")
+	if revision, ok := wire.Unquote(version); ok {
+		if mcp.KnownRevision(revision) {
+			return nil
+		}
+		version = []byte(revision)
+	}
+	if version == nil {
+		return fmt.Errorf("its answer to initialize has no protocolVersion: %s", s.excerpt(result))
+	}
+	return fmt.Errorf("it answered initialize with protocolVersion %s", s.excerpt(version))
 }
 
 func (s *State) welcome(now time.Time, f *wire.Frame) {
@@ -113,7 +140,6 @@ func (s *State) unanswered(now time.Time, m *msg.CallFailed) {
 	case s.phase == handshaking:
 		s.happen(now, news{event: rejected, err: s.quoteStray(errors.New(m.Err.Message))})
 	case s.phase == up && m.Err.Busy:
-		s.check.next = s.nextCheck(now)
 		s.happen(now, news{event: busy, err: errors.New(m.Err.Message)})
 	case s.phase == up && late:
 		s.checked(now, s.noAnswer(strings.TrimPrefix(m.Err.Message, "no answer")), mute)
@@ -210,10 +236,19 @@ func (s *State) remake(now time.Time, n news) {
 	s.leaveAndStop(now, news{event: missed, err: err})
 }
 
-// checkBusy: it neither passed nor failed.
+// checkBusy: it neither passed nor failed. The verdict waits for the first that does, so
+// until then the next one is made sooner.
 func (s *State) checkBusy(now time.Time, n news) {
+	s.check.next = s.nextCheck(now)
+	if s.check.first && s.check.misses == 0 && !s.cfg.Health.Off {
+		s.check.next = now.Add(min(time.Second<<min(s.check.vague, maxVague), s.cfg.Health.Interval))
+		s.check.vague++
+	}
 	s.note(now, s.checkName()+" does not count: "+text(n.err))
 }
+
+// maxVague bounds how often that wait doubles: to more than an hour.
+const maxVague = 12
 
 // checkName says which check ran.
 func (s *State) checkName() string {
@@ -247,10 +282,13 @@ func (s *State) judge(now time.Time) {
 	if s.cfg.Isolated {
 		level = slog.LevelDebug // one for each session
 	}
-	if s.verdict == msg.Failed || s.verdict == msg.Degraded {
+	switch {
+	case s.verdict == msg.Failed, s.verdict == msg.Degraded:
 		level, why = slog.LevelWarn, ": "+s.lastError
+	case s.verdict == msg.Starting && s.cause == msg.CauseEnded:
+		why = ": " + s.lastError
 	}
-	if s.verdict != msg.Unhealthy && s.verdict != msg.Starting { // said already, or not worth a line
+	if s.verdict != msg.Unhealthy { // said already
 		s.log(level, `[broker] %s "%s" is %s, was %s%s`, s.noun(), s.cfg.Slot, s.verdict, before, why)
 	}
 }
@@ -264,7 +302,7 @@ func (s *State) noun() string {
 
 func (s *State) verdictNow() msg.Verdict {
 	switch s.phase {
-	case halting, halted:
+	case parting, halting, halted:
 		return msg.Halted
 	case waiting, givenUp:
 		switch {
@@ -291,14 +329,15 @@ func (s *State) verdictNow() msg.Verdict {
 		case s.check.passed:
 			return msg.Live
 		}
-	case closing:
+		return msg.Starting // until a check says something
+	case draining, closing:
 		if s.verdict == msg.Unhealthy || s.verdict == msg.Failed {
 			return s.verdict
 		}
 		return msg.Starting
 	}
 	// Without an error to show, what has failed before says nothing of this start.
-	if s.failures > 0 && s.cause != msg.CauseChecks && !s.check.renewed && (s.phase == up || s.lastError != "") {
+	if s.failures > 0 && s.cause != msg.CauseChecks && s.lastError != "" {
 		return msg.Failed
 	}
 	return msg.Starting

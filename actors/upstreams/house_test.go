@@ -167,6 +167,7 @@ type server struct {
 	silent  bool          // it does not say when it has opened
 	mute    bool          // calls are not answered
 	failing bool          // tools/list is an error
+	keeps   bool          // calls of clients are answered once they are released
 
 	overlaps bool // a start beside a living driver is no mistake
 
@@ -245,6 +246,19 @@ func (s *server) die(why string) {
 	}
 }
 
+// release answers the calls that were kept, and keeps no more.
+func (s *server) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keeps = false
+	for d := range s.drivers {
+		for _, answer := range d.kept {
+			d.post(answer)
+		}
+		d.kept = nil
+	}
+}
+
 // driver is one connection. Its fields are guarded by the server's lock.
 type driver struct {
 	server   *server
@@ -253,6 +267,7 @@ type driver struct {
 	slot     msg.Ref
 	slotGen  uint64
 	waiting  [][]byte // answers from before Attach
+	kept     [][]byte // answers to be released
 	credits  rt.Credits
 	stopping bool
 }
@@ -315,8 +330,15 @@ func (d *driver) Send(frame []byte, _ mcp.Class) bool {
 		return true
 	}
 	answer := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{"by":%d,"capabilities":{"tools":{}}}}`, f.Raw(f.ID), d.gen)
+	if string(f.Method) == mcp.Initialize {
+		answer = bytes.Replace(answer, []byte(`"result":{`), []byte(`"result":{"protocolVersion":"2025-11-25",`), 1)
+	}
 	if d.server.failing && string(f.Method) == "tools/list" {
 		answer = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":1,"message":"no"}}`, f.Raw(f.ID))
+	}
+	if d.server.keeps && string(f.Method) == "m" {
+		d.kept = append(d.kept, answer)
+		return true
 	}
 	if d.slot == nil {
 		d.waiting = append(d.waiting, answer)

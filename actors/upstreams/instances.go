@@ -31,10 +31,12 @@ func (s *Set) Instances(ctx context.Context) ([]msg.Instance, error) {
 	var all []msg.Instance
 	for n, slot := range slots {
 		switch i, err := await(patience, answers[n]); {
+		case err != nil && ctx.Err() != nil:
+			return nil, fmt.Errorf("describe upstream %q: %w", slot, ctx.Err())
+		case refs[slot].behind:
+			all = append(all, behind(refs[slot].cfg, &i))
 		case err == nil:
 			all = append(all, i)
-		case ctx.Err() != nil:
-			return nil, fmt.Errorf("describe upstream %q: %w", slot, ctx.Err())
 		case !errors.Is(err, ErrUnknown): // it has not been stopped meanwhile
 			all = append(all, silent(refs[slot].cfg))
 		}
@@ -50,6 +52,15 @@ func silent(c Config) msg.Instance {
 	}
 }
 
+// behind is an upstream that is started once the last one of its slot has ended. What is
+// seen of that is the zero Instance when it has just done so.
+func behind(c Config, last *msg.Instance) msg.Instance {
+	return msg.Instance{
+		Slot: c.Slot, Kind: c.Kind, Target: c.Target, Aggregate: c.Aggregate, Isolated: c.Isolated,
+		Verdict: msg.Starting, Behind: true, Check: (&State{cfg: c}).subject(), PID: last.PID, Error: last.Error, Events: last.Events, Tail: last.Tail,
+	}
+}
+
 // Instance describes one upstream.
 func (s *Set) Instance(ctx context.Context, slot string) (msg.Instance, error) {
 	refs, err := s.refs(ctx)
@@ -60,7 +71,11 @@ func (s *Set) Instance(ctx context.Context, slot string) (msg.Instance, error) {
 	if !ok {
 		return msg.Instance{}, fmt.Errorf("describe upstream %q: %w", slot, ErrUnknown)
 	}
-	return describe(ctx, u.ref)
+	i, err := describe(ctx, u.ref)
+	if u.behind && (err == nil || ctx.Err() == nil) {
+		return behind(u.cfg, &i), nil
+	}
+	return i, err
 }
 
 // inquire asks an upstream to describe itself; the channel is closed when it has

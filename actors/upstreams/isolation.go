@@ -208,16 +208,17 @@ func (i *isolator) changed(c rt.Context, m *privateChanged) {
 		return
 	}
 	delete(i.privates, m.p.session)
-	i.end(m.p)
+	i.end(m.p, true)
 	i.tell()
 	i.letIn(c)
 }
 
-// end stops the upstream of a session; the slot follows once it is through.
-func (i *isolator) end(p *private) {
+// end stops the upstream of a session; the slot follows once it is through. Calls in
+// flight get time unless atOnce.
+func (i *isolator) end(p *private, atOnce bool) {
 	done := make(chan struct{})
 	i.leaving[p] = struct{}{}
-	p.upstream.Send(haltNow{done: done})
+	p.upstream.Send(haltNow{done: done, atOnce: atOnce})
 	i.sys.Go(func() {
 		<-done
 		i.self.Send(&privateEnded{p})
@@ -230,7 +231,7 @@ func (i *isolator) lost(c rt.Context, who *rt.PID) {
 	for _, p := range i.privates {
 		if p.slot.PID().Id == who.Id || p.upstream.PID().Id == who.Id {
 			delete(i.privates, p.session)
-			i.end(p)
+			i.end(p, true)
 			i.tell()
 			if !i.restarting {
 				i.letIn(c)
@@ -255,7 +256,7 @@ func (i *isolator) halt(c rt.Context, m haltNow) {
 	i.turnAway()
 	for session, p := range i.privates {
 		delete(i.privates, session)
-		i.end(p)
+		i.end(p, m.atOnce)
 	}
 	if len(i.leaving) == 0 {
 		c.Stop(c.Self())

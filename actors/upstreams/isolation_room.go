@@ -32,8 +32,9 @@ const (
 // queue are the sessions that wait for room, in the order they came.
 type queue struct {
 	joins     []*msg.JoinSlot
-	surveying bool // true while there are joins
-	served    int  // for how many of the first the survey under way looks for room
+	surveying bool               // true while there are joins
+	served    int                // for how many of the first the survey under way looks for room
+	cancel    context.CancelFunc // of the survey under way, or the last
 }
 
 func (q *queue) has(session uint64) bool {
@@ -84,9 +85,12 @@ func (i *isolator) makeRoom() {
 		}
 	}
 	name, wanted, oldest := i.cfg.Slot, i.waiting.served, time.Now().Add(-minIdle)
+	ctx, cancel := context.WithCancel(context.Background())
+	i.waiting.cancel = cancel
 	i.sys.Go(func() {
 		defer i.self.Send(roomMade{})
-		endIdlest(idleSlots(slots, name, oldest), wanted)
+		defer cancel()
+		endIdlest(ctx, idleSlots(slots, name, oldest), wanted)
 	})
 }
 
@@ -130,6 +134,9 @@ func (i *isolator) turnAway() {
 		m.Undelivered()
 	}
 	i.waiting.joins, i.waiting.served = nil, 0
+	if i.waiting.cancel != nil {
+		i.waiting.cancel() // room is made for nobody
+	}
 }
 
 // idleSlot is a private slot nobody has used since.
@@ -151,9 +158,9 @@ func idleSlots(slots []*rt.Ref, name string, oldest time.Time) []idleSlot {
 	return idle
 }
 
-// endIdlest ends the sessions of the first n slots that are idle still.
-func endIdlest(idle []idleSlot, n int) {
-	ctx, cancel := context.WithTimeout(context.Background(), surveyPatience)
+// endIdlest ends the sessions of the first n slots that are idle still, until ctx ends.
+func endIdlest(ctx context.Context, idle []idleSlot, n int) {
+	ctx, cancel := context.WithTimeout(ctx, surveyPatience)
 	defer cancel()
 	for _, i := range idle {
 		if n == 0 || ctx.Err() != nil {

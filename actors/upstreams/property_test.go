@@ -22,6 +22,7 @@ type world struct {
 	stopped bool
 	stuck   bool            // it does not end, whatever it is told
 	slots   map[uint64]bool // granted and not left, by generation
+	drains  uint64          // the generation whose calls are waited for
 	granted map[uint64]msg.Conduit
 	pending []msg.Conduit // of the claims nobody has decided
 	halts   []chan struct{}
@@ -69,7 +70,7 @@ func (w *world) advance(t *rapid.T) {
 
 func (w *world) draw(t *rapid.T) any {
 	stale := w.started - min(w.started, 1)
-	switch rapid.IntRange(0, 15).Draw(t, "message") {
+	switch rapid.IntRange(0, 16).Draw(t, "message") {
 	case 0, 1:
 		if w.alive && !w.opened {
 			w.opened = true
@@ -83,14 +84,14 @@ func (w *world) draw(t *rapid.T) any {
 	case 3, 4:
 		return w.decide(t, rapid.IntRange(0, 3).Draw(t, "grant") > 0)
 	case 5, 6, 7:
-		answers := []string{`{"id":1,"result":{}}`, `{"id":1,"result":{"capabilities":{"tools":{}}}}`, `{"id":1,"error":{}}`, `{"id":1,"result":{"isError":true}}`, `{`}
+		answers := []string{`{"id":1,"result":{}}`, `{"id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}}}}`, `{"id":1,"error":{}}`, `{"id":1,"result":{"isError":true}}`, `{`}
 		return &msg.CallReply{Call: w.state.lastCall, Frame: []byte(rapid.SampledFrom(answers).Draw(t, "answer"))}
 	case 8:
 		return &msg.CallFailed{Call: w.state.lastCall, Err: &wire.Error{Message: "no", Busy: rapid.Bool().Draw(t, "busy")}}
 	case 9:
 		return &msg.SlotJoined{Ref: &ref{"slot"}}
 	case 10:
-		return rapid.SampledFrom([]any{&msg.SlotLost{}, &msg.SlotReplaced{}, &msg.JoinRefused{Err: &wire.Error{Message: "no"}}, &msg.ClientAsk{ID: 1}, &msg.SlotFree{}, retuned(t)}).Draw(t, "slot")
+		return rapid.SampledFrom([]any{&msg.SlotLost{}, &msg.SlotReplaced{}, &msg.JoinRefused{Err: &wire.Error{Message: "no"}}, &msg.ClientAsk{ID: 1}, &msg.SlotFree{}, w.retuned(t)}).Draw(t, "slot")
 	case 11:
 		if gen := w.state.slotGen; w.slots[gen] {
 			delete(w.slots, gen)
@@ -98,13 +99,17 @@ func (w *world) draw(t *rapid.T) any {
 		}
 	case 12:
 		return &msg.RestartInstance{}
+	case 16:
+		if w.slots[w.drains] {
+			return &msg.ProviderDrained{Gen: w.drains}
+		}
 	case 13:
-		return rapid.SampledFrom([]any{&msg.UpstreamOpened{Gen: stale, Driver: &driver{stale}}, &msg.UpstreamEnded{Gen: stale}, timerDue{0}, &msg.EvictHolder{Gen: 1 << 40}}).Draw(t, "stale")
+		return rapid.SampledFrom([]any{&msg.UpstreamOpened{Gen: stale, Driver: &driver{stale}}, &msg.UpstreamEnded{Gen: stale}, timerDue{0}, &msg.ProviderDrained{Gen: w.state.slotGen + 1}, &msg.EvictHolder{Gen: 1 << 40}}).Draw(t, "stale")
 	case 14:
 		return &msg.UpstreamSaid{Gen: w.started, Line: "line"}
 	case 15:
 		if rapid.IntRange(0, 9).Draw(t, "halt") == 0 {
-			return w.halt()
+			return w.halt(rapid.Bool().Draw(t, "at once"))
 		}
 	}
 	return nil
@@ -125,15 +130,18 @@ func (w *world) decide(t *rapid.T, grant bool) any {
 	return &msg.ClaimGranted{Ref: &ref{"slot"}, Gen: w.grants, Conduit: conduit}
 }
 
-func (w *world) halt() any {
+func (w *world) halt(atOnce bool) any {
 	done := make(chan struct{})
 	w.halts = append(w.halts, done)
-	return haltNow{done: done}
+	return haltNow{done: done, atOnce: atOnce}
 }
 
 // step plays a message and keeps count.
 func (w *world) step(t *rapid.T, message any) {
 	t.Helper()
+	if m, ok := message.(*retune); ok {
+		defer w.checkRetuned(t, *w.state, m)
+	}
 	for _, e := range w.state.Step(w.now, message) {
 		switch {
 		case e.To != nil:
@@ -178,6 +186,11 @@ func (w *world) told(t *rapid.T, message any) {
 			t.Fatalf("the slot is claimed for driver %d", d.gen)
 		}
 		w.pending = append(w.pending, m.Conduit)
+	case *msg.DrainProvider:
+		if !w.slots[m.Gen] || m.Gen == w.drains {
+			t.Fatalf("gen %d is drained twice, or is not held", m.Gen)
+		}
+		w.drains = m.Gen
 	case *msg.ProviderGone:
 		if !w.slots[m.Gen] {
 			t.Fatalf("gen %d is left twice, or was never held", m.Gen)
@@ -195,12 +208,16 @@ func (w *world) check(t *rapid.T) {
 		t.Fatalf("%s with a driver: %t", s.phase, w.alive)
 	case slices.Contains([]phase{closing, halting}, s.phase) && !w.stopped:
 		t.Fatalf("%s, but nobody has stopped the driver", s.phase)
+	case slices.Contains([]phase{draining, parting}, s.phase) && (w.stopped || !w.slots[w.drains]):
+		t.Fatalf("%s, but not in the slot, or the driver was stopped: %t", s.phase, w.stopped)
 	case s.phase == up && s.driver == nil, resting && s.driver != nil:
 		t.Fatalf("%s with driver %v", s.phase, s.driver)
 	case !w.alive && len(w.slots) > 0:
 		t.Fatalf("%s, and still in the slot: %v", s.phase, w.slots)
 	case !s.nextDue().IsZero() && w.timerAt.IsZero():
 		t.Fatalf("%s waits for %v without a timer", s.phase, s.nextDue())
+	case s.verdict == msg.Failed && (s.phase == up || s.lastError == ""):
+		t.Fatalf("%s and in error: %q", s.phase, s.lastError)
 	case len(s.events) > maxEvents || len(s.tail.all()) > maxTail:
 		t.Fatalf("%d events, %d lines", len(s.events), len(s.tail.all()))
 	}
@@ -229,20 +246,65 @@ func (w *world) poison(t *rapid.T) {
 }
 
 // retuned is another configuration of the same connection.
-func retuned(t *rapid.T) *retune {
-	health := Health{Off: rapid.Bool().Draw(t, "off"), Tool: rapid.SampledFrom([]string{"", "echo", "other"}).Draw(t, "tool")}
-	return &retune{Config{Slot: "s", Health: health}}
+func (w *world) retuned(t *rapid.T) *retune {
+	some := func(name string, times ...time.Duration) time.Duration { return rapid.SampledFrom(times).Draw(t, name) }
+	return &retune{Config{
+		Slot: "s", Kind: w.state.cfg.Kind,
+		MaxRestarts:  rapid.IntRange(0, 4).Draw(t, "maxRestarts"),
+		Schedule:     Schedule{First: some("first", 0, time.Second, time.Hour), Quick: rapid.IntRange(0, 3).Draw(t, "quick"), Slow: some("slow", 0, 2*time.Second, time.Hour)},
+		MinUptime:    some("minUptime", 0, time.Second),
+		StartTimeout: some("startTimeout", 0, 5*time.Second, time.Hour),
+		Health: Health{
+			Off: rapid.Bool().Draw(t, "off"), Tool: rapid.SampledFrom([]string{"", "echo", "other"}).Draw(t, "tool"),
+			Interval: some("interval", 0, time.Second), Timeout: some("timeout", 0, time.Second), Threshold: rapid.IntRange(0, 2).Draw(t, "threshold"),
+		},
+	}}
 }
 
-// wind ends the life: whatever came before, a halt comes to its end, with or without the
-// driver's.
+// checkRetuned: other settings count in every phase, and put off no attempt that was
+// announced.
+func (w *world) checkRetuned(t *rapid.T, before State, m *retune) {
+	s, cfg := w.state, m.cfg.withDefaults()
+	switch before.phase {
+	case givenUp:
+		if more := cfg.MaxRestarts == 0 || cfg.MaxRestarts > before.failures; more != (s.phase == opening) {
+			t.Fatalf("%s after %d failures with maxRestarts %d", s.phase, before.failures, cfg.MaxRestarts)
+		}
+	case waiting:
+		wait := cfg.Schedule.wait(max(before.failures, 1))
+		if before.denied || before.cause == msg.CauseSlot {
+			wait = cfg.Schedule.Slow
+		}
+		want := before.nextTry
+		if at := before.waitFrom.Add(wait); at.Before(want) {
+			want = at
+		}
+		if s.phase == waiting && !(s.nextTry.Equal(want) || before.slotFree && !s.nextTry.After(before.nextTry)) {
+			t.Fatalf("the next attempt is at %v, not at %v", s.nextTry, want)
+		}
+		if s.phase == opening && want.After(w.now) && !before.slotFree {
+			t.Fatalf("started before %v", want)
+		}
+	case opening, claiming, handshaking:
+		if due := s.nextDue(); due.After(s.lastTry.Add(cfg.StartTimeout)) {
+			t.Fatalf("%s until %v", s.phase, due)
+		}
+	}
+}
+
+// wind ends the life: whatever came before, a halt comes to its end in bounded time, with
+// or without the driver's, and the word of the slot.
 func (w *world) wind(t *rapid.T) {
-	w.step(t, w.halt())
+	w.step(t, w.halt(false))
+	bound := w.now.Add(drainTime + w.state.cfg.Grace + lastWord)
+	if w.slots[w.drains] && rapid.Bool().Draw(t, "drained") {
+		w.step(t, &msg.ProviderDrained{Gen: w.drains})
+	}
 	if w.alive && !w.stuck {
 		w.alive = false
 		w.step(t, &msg.UpstreamEnded{Gen: w.started})
 	}
-	if w.alive {
+	for w.alive && !w.timerAt.After(bound) {
 		w.now = w.timerAt
 		w.step(t, timerDue{w.timerGen})
 	}

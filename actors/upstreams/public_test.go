@@ -19,7 +19,7 @@ func TestTextsForClients(t *testing.T) {
 		h.apply(h.config("a", "1"))
 		c := h.client("a")
 		c.call()
-		equal(t, "answer", c.answer(), `Provider "a" not connected: its command was not found. Attempt 1 failed, the next one is in 30s`)
+		equal(t, "answer", c.answer(), `Provider "a" not connected: its command was not found. Attempt 1 failed, the next one is at 2000-01-01 00:00:30 (UTC)`)
 		i, err := h.set.Instance(t.Context(), "a")
 		if err != nil {
 			t.Fatal(err)

@@ -2,12 +2,10 @@ package upstreams
 
 import (
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"slices"
 	"time"
 
-	"mcpbroker/actors/msg"
 	"mcpbroker/actors/wire"
 )
 
@@ -93,32 +91,4 @@ func (s *State) looked(now time.Time, f *wire.Frame, err error) {
 
 func (s *State) toolMissing() string {
 	return s.checkName() + " failed: the tool is not in its tools/list: correct healthCheck.tool"
-}
-
-// retune is another configuration of the same connection.
-type retune struct{ cfg Config }
-
-// ControlMessage implements rt.Control.
-func (*retune) ControlMessage() {}
-
-// retune takes it over; another health check begins anew.
-func (s *State) retune(now time.Time, cfg Config) {
-	before := s.cfg.Health
-	s.cfg = cfg.withDefaults()
-	if s.cfg.Health == before {
-		return
-	}
-	s.remedy = remedy{}
-	if s.phase != up {
-		return
-	}
-	if s.check.call != 0 {
-		s.tell(s.slot, &msg.CallerLeft{Session: s.session, Call: s.check.call})
-	}
-	s.check = check{toolless: s.check.toolless, first: true, renewed: true}
-	if !s.cfg.Health.Off {
-		s.check.next = now
-	}
-	s.lastError = ""
-	s.note(now, fmt.Sprintf("its health check was changed: %s", s.subject()))
 }

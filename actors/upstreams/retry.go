@@ -49,9 +49,7 @@ func (s *State) fail(now time.Time, n news) {
 		s.failures++
 	}
 	s.soon.counted, s.soon.lost = false, false
-	next := s.schedule(now)
-	s.absent = wire.UpstreamDown(s.cfg.Slot, publicText(n.err), next)
-	s.tell(s.registry, &msg.HolderFailed{Slot: s.cfg.Slot, Owner: s.self, Err: s.absent})
+	s.beAbsent(publicText(n.err), s.schedule(now))
 	if s.cfg.Isolated {
 		failed := s.Describe()
 		failed.Verdict, failed.NextRetry = s.verdictNow(), time.Time{} // for the session, not for those that come
@@ -59,34 +57,63 @@ func (s *State) fail(now time.Time, n news) {
 	}
 }
 
+// beAbsent has calls answered at once, with why and what comes next.
+func (s *State) beAbsent(why, next string) {
+	s.absentWhy, s.absent = why, wire.UpstreamDown(s.cfg.Slot, why, next)
+	s.tell(s.registry, &msg.HolderFailed{Slot: s.cfg.Slot, Owner: s.self, Err: s.absent})
+}
+
 // schedule sets when the next attempt is made, if any, and says so to clients.
 func (s *State) schedule(now time.Time) string {
-	if s.cfg.MaxRestarts > 0 && s.failures >= s.cfg.MaxRestarts {
+	if s.exhausted() {
 		s.phase = givenUp
 		s.note(now, fmt.Sprintf("%s; given up after %s (maxRestarts)", s.whatFailed(), attempts(s.failures)))
 		s.log(slog.LevelWarn, `[broker] upstream "%s" is given up after %s in a row (maxRestarts): %s; once the cause is removed, run: broker restart %s`,
 			s.cfg.Slot, attempts(s.failures), s.lastError, s.cfg.Slot)
 		return fmt.Sprintf("It was given up after %s (maxRestarts); restart it with: broker restart %s", attempts(s.failures), s.cfg.Slot)
 	}
-	s.phase = waiting
-	wait := s.cfg.Schedule.wait(s.failures)
+	wait := s.delay()
+	s.rest(now, wait)
+	s.note(now, fmt.Sprintf("%s; the next attempt is in %s", s.whatFailed(), wait))
+	return s.outlook()
+}
+
+// exhausted reports that no attempt is left.
+func (s *State) exhausted() bool { return s.cfg.MaxRestarts > 0 && s.failures >= s.cfg.MaxRestarts }
+
+// rest waits for the next attempt.
+func (s *State) rest(now time.Time, wait time.Duration) {
+	s.phase, s.waitFrom, s.nextTry = waiting, now, now.Add(wait)
+}
+
+// delay is the wait after the last failed attempt, by the schedule.
+func (s *State) delay() time.Duration {
 	switch {
 	case s.slotFree:
-		wait = 0
+		return 0
 	case s.denied, s.cause == msg.CauseSlot:
-		wait = s.cfg.Schedule.Slow // asking again soon does not change the answer
+		return s.cfg.Schedule.Slow // asking again soon does not change the answer
 	}
-	s.nextTry = now.Add(wait)
-	s.note(now, fmt.Sprintf("%s; the next attempt is in %s", s.whatFailed(), wait))
+	return s.cfg.Schedule.wait(max(s.failures, 1))
+}
+
+// outlook tells clients what follows the wait. The text is repeated for as long as that
+// lasts, so it names a moment and not the time that is left.
+func (s *State) outlook() string {
 	switch {
 	case s.cfg.Isolated:
 		return "A new session starts another process"
 	case s.cause == msg.CauseSlot:
 		return "It is started once the slot is free"
 	case s.cause == msg.CauseStart:
-		return fmt.Sprintf("Attempt %d failed, the next one is in %s", s.failures, wait)
+		return fmt.Sprintf("Attempt %d failed, the next one is at %s", s.failures, moment(s.nextTry))
 	}
-	return fmt.Sprintf("It is started again in %s", wait)
+	return fmt.Sprintf("It is started again at %s", moment(s.nextTry))
+}
+
+// moment is a time for people and models, in full seconds, never too early.
+func moment(at time.Time) string {
+	return at.UTC().Add(time.Second - 1).Format("2006-01-02 15:04:05 (UTC)")
 }
 
 // whatFailed begins a line of the history.
@@ -134,6 +161,8 @@ func (s *State) restartByHand(now time.Time) {
 // that one asked for now is the same.
 func (s *State) restarting(now time.Time) bool {
 	switch s.phase {
+	case draining:
+		return true
 	case closing:
 		return s.byHand
 	case opening, claiming, handshaking:

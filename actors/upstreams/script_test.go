@@ -48,6 +48,8 @@ var update = flag.Bool("update", false, "rewrite the scripts in testdata to what
 //	ask id=7                         a request of the server
 //	seen gen=3 | unseen | forgotten  the registry's word on the slot
 //	restart | halt handover          by an operator, by the set
+//	halt now                         by a broker that stops
+//	drained gen=5                    no call of a client is in flight any more
 //	ready                            joined, opened, granted and a welcome, in short
 //	pass                             the timer, and a check that passes
 //	tick 30s                         time passes and the timer is delivered when due
@@ -168,7 +170,7 @@ func (m *machine) run(t *testing.T, c script.Command) []string {
 	return m.step(m.message(t, c))
 }
 
-const welcome = `reply {"jsonrpc":"2.0","id":1,"result":{"capabilities":{"tools":{}}}}`
+const welcome = `reply {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}}}}`
 
 // play runs commands whose effects are shown elsewhere.
 func (m *machine) play(t *testing.T, lines ...string) {
@@ -256,6 +258,8 @@ func (m *machine) message(t *testing.T, c script.Command) any {
 		return &msg.SlotFree{Slot: "s"}
 	case "retune":
 		return &retune{config(t, c)}
+	case "drained":
+		return &msg.ProviderDrained{Gen: gen(s.slotGen)}
 	case "evicted":
 		return &msg.EvictHolder{Slot: "s", Gen: gen(s.slotGen), Failed: true}
 	case "liveness":
@@ -271,7 +275,7 @@ func (m *machine) message(t *testing.T, c script.Command) any {
 	case "halt":
 		done := make(chan struct{})
 		m.halts[done] = len(m.halts) + 1
-		return haltNow{done: done, handover: c.Has("handover")}
+		return haltNow{done: done, handover: c.Has("handover"), atOnce: c.Has("now")}
 	case "seen":
 		gen := c.Number(t, "gen")
 		return &msg.SlotObserved{Info: msg.SlotInfo{Name: "s", Connected: true, Gen: uint64(gen), ConnectedSince: epoch}}
@@ -381,6 +385,8 @@ func messageText(message any) string {
 			text += fmt.Sprintf("; it never got %s", m.Unsent)
 		}
 		return text
+	case *msg.DrainProvider:
+		return fmt.Sprintf("drain gen=%d for %s", m.Gen, m.Owner.(*ref).name)
 	case *msg.LivenessReport:
 		return fmt.Sprintf("gen=%d open=%t", m.Gen, m.Open)
 	case *msg.ClientCall:

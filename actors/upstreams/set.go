@@ -23,7 +23,7 @@ type Set struct {
 // nextSession numbers its sessions, slots configures the slots of isolated
 // upstreams.
 func Start(sys *rt.System, registry msg.Ref, identity string, nextSession func() uint64, slots func(name string) slot.Config) *Set {
-	k := &keeper{sys: sys, registry: registry, identity: identity, nextSession: nextSession, slots: slots, kept: map[string]*kept{}, stopping: map[string]chan struct{}{}}
+	k := &keeper{sys: sys, registry: registry, identity: identity, nextSession: nextSession, slots: slots, kept: map[string]*kept{}, stopping: map[string]*leaving{}}
 	kind := rt.Kind{Name: "upstreams", Children: rt.DefaultRestart, Overflow: refuse, Crashed: k.crashed, Resume: true}
 	return &Set{sys, sys.Spawn(kind, k)}
 }
@@ -48,13 +48,15 @@ func (s *Set) Restart(ctx context.Context, slot string) error {
 	if u.cfg.Watch {
 		return fmt.Errorf("restart %q: %w", slot, ErrNotOurs)
 	}
-	u.ref.Send(&msg.RestartInstance{})
+	if !u.behind { // else it is started anyway
+		u.ref.Send(&msg.RestartInstance{})
+	}
 	return nil
 }
 
-// Stop ends all upstreams, in parallel. Stopping twice is fine.
+// Stop ends all upstreams, in parallel, calls in flight with them. Stopping twice is fine.
 func (s *Set) Stop(ctx context.Context) error {
-	_, err := s.Apply(ctx, nil)
+	_, err := s.apply(ctx, &apply{atOnce: true})
 	if errors.Is(err, rt.ErrStopped) {
 		return nil
 	}
@@ -78,8 +80,9 @@ func (s *Set) refs(ctx context.Context) (map[string]listed, error) {
 type list struct{ reply chan<- map[string]listed }
 
 type listed struct {
-	ref msg.Ref
-	cfg Config
+	ref    msg.Ref
+	cfg    Config
+	behind bool // not started yet: ref is the last one of its slot, on its way out
 }
 
 // keeper is the actor behind a Set and the parent of the upstreams.
@@ -93,7 +96,13 @@ type keeper struct {
 
 	wanted   map[string]Config
 	kept     map[string]*kept
-	stopping map[string]chan struct{} // the last incarnation of a slot is on its way out; closed once the next one has been started
+	stopping map[string]*leaving
+}
+
+// leaving is the last upstream of a slot, on its way out.
+type leaving struct {
+	ref     *rt.Ref
+	through chan struct{} // closed once the next one has been started
 }
 
 type kept struct {
@@ -138,7 +147,7 @@ func (k *keeper) Receive(c rt.Context) {
 		k.self = c.Self()
 	case *apply:
 		if m.take() {
-			m.reply <- k.apply(c, m.list)
+			m.reply <- k.apply(c, m)
 		}
 	case *stopped:
 		k.follow(c, m)
@@ -147,19 +156,33 @@ func (k *keeper) Receive(c rt.Context) {
 	case *lost:
 		k.terminated(c, m.who)
 	case *list:
-		refs := make(map[string]listed, len(k.kept))
-		for slot, u := range k.kept {
-			refs[slot] = listed{u.ref, u.cfg}
-		}
-		m.reply <- refs
+		m.reply <- k.list()
 	}
 }
 
-func (k *keeper) apply(c rt.Context, list []Config) applied {
+// list is what is kept, and what is started once the last upstream of its slot has
+// stopped.
+func (k *keeper) list() map[string]listed {
+	refs := make(map[string]listed, len(k.kept))
+	for slot, last := range k.stopping {
+		if cfg, wanted := k.wanted[slot]; wanted {
+			refs[slot] = listed{ref: last.ref, cfg: cfg, behind: true}
+		}
+	}
+	for slot, u := range k.kept {
+		refs[slot] = listed{ref: u.ref, cfg: u.cfg}
+	}
+	return refs
+}
+
+func (k *keeper) apply(c rt.Context, m *apply) applied {
 	a := applied{stopping: make(map[string]<-chan struct{}, len(k.stopping))}
-	before := k.present()
+	before := map[string]Config{}
+	for slot, u := range k.list() {
+		before[slot] = u.cfg
+	}
 	k.wanted = map[string]Config{}
-	for _, cfg := range list {
+	for _, cfg := range m.list {
 		k.wanted[cfg.Slot] = cfg
 	}
 	for _, slot := range slices.Sorted(maps.Keys(before)) {
@@ -176,17 +199,17 @@ func (k *keeper) apply(c rt.Context, list []Config) applied {
 			a.changes.Removed = append(a.changes.Removed, slot)
 		}
 		if u := k.kept[slot]; u != nil {
-			k.halt(c, slot, stays && cfg.ownsSlot() && u.cfg.ownsSlot())
+			k.halt(c, slot, stays && cfg.ownsSlot() && u.cfg.ownsSlot(), m.atOnce)
 		}
 	}
-	for _, cfg := range list {
+	for _, cfg := range m.list {
 		if _, was := before[cfg.Slot]; !was {
 			a.changes.Added = append(a.changes.Added, cfg.Slot)
 		}
 		k.start(c, cfg.Slot)
 	}
-	for slot, through := range k.stopping {
-		a.stopping[slot] = through
+	for slot, last := range k.stopping {
+		a.stopping[slot] = last.through
 	}
 	return a
 }
@@ -204,26 +227,12 @@ func (k *keeper) retune(slot string, cfg, before Config) bool {
 	return true
 }
 
-// present is what is kept, and what waits for the last upstream of its slot to stop.
-func (k *keeper) present() map[string]Config {
-	all := make(map[string]Config, len(k.kept))
-	for slot := range k.stopping {
-		if cfg, wanted := k.wanted[slot]; wanted {
-			all[slot] = cfg
-		}
-	}
-	for slot, u := range k.kept {
-		all[slot] = u.cfg
-	}
-	return all
-}
-
 // halt stops the upstream of a slot; the slot can be had again when it is through,
-// with handover by the next upstream only.
-func (k *keeper) halt(c rt.Context, slot string, handover bool) {
+// with handover by the next upstream only. Calls in flight get time unless atOnce.
+func (k *keeper) halt(c rt.Context, slot string, handover, atOnce bool) {
 	self, done, u, through := c.Self(), make(chan struct{}), k.kept[slot], make(chan struct{})
-	u.ref.Send(haltNow{done, handover})
-	k.stopping[slot] = through
+	u.ref.Send(haltNow{done: done, handover: handover, atOnce: atOnce})
+	k.stopping[slot] = &leaving{u.ref, through}
 	delete(k.kept, slot)
 	k.sys.Go(func() {
 		<-done
@@ -245,7 +254,7 @@ func (k *keeper) follow(c rt.Context, m *stopped) {
 // free makes room for the next upstream, unless another one is on its way out of
 // the slot by now.
 func (k *keeper) free(m *stopped) {
-	if k.stopping[m.slot] == m.through {
+	if last := k.stopping[m.slot]; last != nil && last.through == m.through {
 		delete(k.stopping, m.slot)
 	}
 }

@@ -72,15 +72,19 @@ func TestApplyWhileStopping(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Apply: %v", err)
 		}
-		if _, err := h.set.Instance(t.Context(), "a"); !errors.Is(err, upstreams.ErrUnknown) {
-			t.Errorf("while stopping: %v", err)
+		i, err := h.set.Instance(t.Context(), "a")
+		all, _ := h.set.Instances(t.Context())
+		equal(t, "while stopping", fmt.Sprintf("%s %s %s %t %d %s %v", i.Target, i.Verdict, i.Check, i.Behind, i.PID, i.Error, err), "server 2 starting tools/list true 1 its old process 1 has not ended <nil>")
+		equal(t, "in the list", all, []msg.Instance{i})
+		if err := h.set.Restart(t.Context(), "a"); err != nil {
+			t.Errorf("restart while stopping: %v", err)
 		}
 		h.apply(h.config("a", "3"))
 		equal(t, "waited", time.Since(begun), time.Minute)
-		i, err := h.set.Instance(t.Context(), "a")
-		if err != nil {
+		if i, err = h.set.Instance(t.Context(), "a"); err != nil {
 			t.Fatal(err)
 		}
+		equal(t, "behind another", i.Behind, false)
 		equal(t, "target", i.Target, "server 3")
 		equal(t, "starts", s.started(), 2)
 		// what is not wanted any more when the old one is through is not started
@@ -160,7 +164,7 @@ func TestFailedStart(t *testing.T) {
 		h.apply(h.config("a", "1"), h.config("b", "1"))
 		c, other := h.client("a"), h.client("b")
 		c.call()
-		equal(t, "answer", c.answer(), `Provider "a" not connected: command "x" was not found in PATH (/bin). Attempt 1 failed, the next one is in 30s`)
+		equal(t, "answer", c.answer(), `Provider "a" not connected: command "x" was not found in PATH (/bin). Attempt 1 failed, the next one is at 2000-01-01 00:00:30 (UTC)`)
 		other.call()
 		equal(t, "the other's", other.answer(), `{"by":1,"capabilities":{"tools":{}}}`)
 		time.Sleep(29 * time.Second)
@@ -391,6 +395,51 @@ func TestRetune(t *testing.T) {
 		}
 		equal(t, "the next attempt", i.NextRetry.Sub(i.LastAttempt), 5*time.Minute)
 		c.leave()
+	})
+}
+
+// They count for what was given up, or waits, as well (spec 06).
+func TestRetuneWhileDown(t *testing.T) {
+	inHouse(t, func(t *testing.T, h *house) {
+		s := h.server("a")
+		s.refuse = errors.New("it is broken")
+		cfg := h.config("a", "1")
+		h.apply(cfg)
+		instance := func() msg.Instance {
+			i, err := h.set.Instance(t.Context(), "a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return i
+		}
+		begun := time.Now()
+		for _, c := range []struct {
+			change func(*upstreams.Config)
+			next   time.Duration // of the next attempt, since the beginning; 0 is never
+			starts int
+		}{
+			{func(c *upstreams.Config) { c.Schedule = upstreams.Schedule{First: time.Hour, Quick: 1} }, 30 * time.Second, 1},
+			{func(c *upstreams.Config) { c.Schedule.First = 10 * time.Second }, 10 * time.Second, 1},
+			{func(c *upstreams.Config) { c.Schedule.First, c.MaxRestarts = time.Second, 2 }, time.Second, 1},
+			{func(c *upstreams.Config) { time.Sleep(time.Second); c.Health.Tool = "echo" }, 0, 2},
+			{func(c *upstreams.Config) { c.MaxRestarts = 3 }, 0, 3},
+			{func(c *upstreams.Config) { c.MaxRestarts, c.Schedule.Slow = 0, time.Minute }, 61 * time.Second, 4},
+		} {
+			c.change(&cfg)
+			synctest.Wait()
+			equal(t, "changes", h.apply(cfg), upstreams.Changes{Changed: []string{"a"}})
+			i, next := instance(), time.Duration(0)
+			if !i.NextRetry.IsZero() {
+				next = i.NextRetry.Sub(begun)
+			}
+			equal(t, "next attempt, starts, given up", fmt.Sprint(next, s.started(), i.GaveUp), fmt.Sprint(c.next, c.starts, c.next == 0))
+		}
+		s.with(func() { s.refuse = nil })
+		cfg.Schedule.Slow = 2 * time.Second
+		h.apply(cfg)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		equal(t, "verdict", h.verdict("a"), msg.Healthy)
 	})
 }
 

@@ -23,7 +23,7 @@ func (s *State) joinSlot() {
 // nothing of how we stand. Where a connection is on its way, or on its way out with
 // the slot that held it, calls wait for what comes of it.
 func (s *State) replaced() {
-	if s.phase == halting || s.phase == halted {
+	if s.ending() {
 		return
 	}
 	s.tellStanding(s.registry)
@@ -55,7 +55,7 @@ func (s *State) joined(now time.Time, m *msg.SlotJoined) {
 func (s *State) granted(now time.Time, m *msg.ClaimGranted) {
 	if s.phase != claiming || m.Conduit != s.driver {
 		s.tell(m.Ref, &msg.ProviderGone{Gen: m.Gen, Why: s.absent})
-		if s.phase != halting && s.phase != halted {
+		if !s.ending() {
 			s.tellStanding(m.Ref)
 		}
 		return

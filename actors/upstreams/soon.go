@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"mcpbroker/actors/msg"
-	"mcpbroker/actors/wire"
 )
 
 // A remote server that restarts is away for seconds. Before the schedule begins, a
@@ -36,7 +35,7 @@ func (s *State) trySoon(now time.Time, n news) bool {
 		return false
 	}
 	s.soon.tries++
-	s.phase, s.nextTry = waiting, now.Add(wait)
+	s.rest(now, wait)
 	s.note(now, fmt.Sprintf("no connection: %s; tried again in %s", s.lastError, wait))
 	if s.soon.lost {
 		s.tell(s.registry, &msg.HolderExpected{Slot: s.cfg.Slot, Owner: s.self})
@@ -46,7 +45,6 @@ func (s *State) trySoon(now time.Time, n news) bool {
 		s.soon.counted = true
 		s.failures++
 	}
-	s.absent = wire.UpstreamDown(s.cfg.Slot, publicText(n.err), fmt.Sprintf("It is tried again in %s", wait))
-	s.tell(s.registry, &msg.HolderFailed{Slot: s.cfg.Slot, Owner: s.self, Err: s.absent})
+	s.beAbsent(publicText(n.err), "It is tried again at "+moment(s.nextTry))
 	return true
 }

@@ -43,7 +43,7 @@ func (s *State) stopDriver(now time.Time, n news) {
 	s.why, s.denied, s.byHand, s.whyCause = n.err, n.denied, n.event == restart, cmp.Or(n.cause, causeOf(n.event))
 	s.stopBy = now.Add(s.cfg.Grace + lastWord)
 	s.prove(now)
-	if n.event != halt && s.startsAtOnce() {
+	if !s.ending() && s.startsAtOnce() {
 		s.tell(s.registry, &msg.HolderExpected{Slot: s.cfg.Slot, Owner: s.self})
 	}
 	if s.driver == nil {

@@ -15,9 +15,11 @@ const (
 	claiming    phase = "claiming"    // it runs and asks for the slot
 	handshaking phase = "handshaking" // it holds the slot and is sent initialize
 	up          phase = "up"          // it serves
+	draining    phase = "draining"    // it finishes the calls it has, to be started again
 	closing     phase = "closing"     // its driver is being stopped, to be started again
 	waiting     phase = "waiting"     // for the next attempt
 	givenUp     phase = "given up"    // for a restart by hand
+	parting     phase = "parting"     // it finishes the calls it has, for good
 	halting     phase = "halting"     // its driver is being stopped, for good
 	halted      phase = "halted"
 )
@@ -39,8 +41,10 @@ const (
 	missed   event = "missed"   // a check failed
 	busy     event = "busy"     // a check came to nothing, which says nothing
 	due      event = "due"      // the time of the next attempt has come
+	allowed  event = "allowed"  // another maxRestarts lets it go on
 	restart  event = "restart"  // an operator wants a fresh connection
-	overdue  event = "overdue"  // the driver has not ended, though it was told to
+	drained  event = "drained"  // the slot has no calls of clients in flight any more
+	overdue  event = "overdue"  // what is waited for has not come in time: that, or the driver's end
 	halt     event = "halt"     // the broker stops, or the upstream left the configuration
 )
 
@@ -55,6 +59,7 @@ type news struct {
 	unsent [][]byte // frames the driver took and never wrote
 	cause  msg.Cause
 	manner manner // of a check that failed
+	atOnce bool   // of a halt: calls in flight get no time
 }
 
 // rule is one row of the table: in a phase an event leads to another phase. do
@@ -95,8 +100,19 @@ var rules = []rule{
 	{up, busy, up, (*State).checkBusy},
 	{up, ended, opening, (*State).died},
 	{up, evicted, closing, (*State).stopDriver},
-	{up, restart, closing, (*State).leaveAndStop},
-	{up, halt, halting, (*State).leaveAndStop},
+	{up, restart, draining, (*State).drain},
+	{up, halt, parting, (*State).drain},
+
+	{draining, drained, closing, (*State).leaveDrained},
+	{draining, overdue, closing, (*State).leaveDrained},
+	{draining, evicted, closing, (*State).leaveDrained},
+	{draining, ended, opening, (*State).diedDraining},
+	{draining, halt, parting, (*State).drainNoMore},
+
+	{parting, drained, halting, (*State).leaveDrained},
+	{parting, overdue, halting, (*State).leaveDrained},
+	{parting, evicted, halting, (*State).leaveDrained},
+	{parting, ended, halted, (*State).halt},
 
 	{closing, opened, closing, (*State).stopOpened},
 	{closing, ended, opening, (*State).closed},
@@ -109,6 +125,7 @@ var rules = []rule{
 	{waiting, restart, opening, (*State).attempt},
 	{waiting, halt, halted, (*State).halt},
 
+	{givenUp, allowed, opening, (*State).attempt},
 	{givenUp, restart, opening, (*State).attempt},
 	{givenUp, halt, halted, (*State).halt},
 
