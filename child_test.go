@@ -27,7 +27,7 @@ const asChild = "as-child"
 //	raw     the argument text as the whole result
 //	big     a result of the size argument
 //	touch   announces that the resource of the argument uri has changed
-//	hold    answers once release is called
+//	hold    answers once release is called, or notifications/release comes
 //	release
 //	exit    ends the process with the code argument, without an answer
 type mcpChild struct {
@@ -111,6 +111,9 @@ func (c *mcpChild) serve() {
 		orDie(json.Unmarshal(line, &r))
 		c.note(&r)
 		if r.ID == nil {
+			if r.Method == "notifications/release" {
+				c.release()
+			}
 			continue
 		}
 		c.answer(&r)
@@ -185,12 +188,18 @@ func (c *mcpChild) call(r *request) {
 	case "hold":
 		c.held = append(c.held, r.ID)
 	case "release":
-		for _, id := range c.held {
-			c.text(id, "released")
-		}
-		c.held = nil
+		c.release()
 		c.text(r.ID, "done")
 	case "exit":
 		os.Exit(args.Code)
 	}
+}
+
+// release answers the calls that are held.
+func (c *mcpChild) release() {
+	for _, id := range c.held {
+		c.text(id, "released")
+	}
+	c.held = nil
+	orDie(c.out.Flush())
 }

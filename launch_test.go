@@ -110,7 +110,7 @@ func TestUnresolvedSetting(t *testing.T) {
 		}
 	}
 	c := brokertest.NewClient(t, h.MCPURL("env"))
-	brokertest.Is(t, "initialize", c.Initialize(), http.StatusOK, refusedStart(0, "env", "env.TOKEN: "+why))
+	brokertest.Is(t, "initialize", c.Initialize(), http.StatusOK, h.refusedStart(0, "env", "env.TOKEN: "+why))
 	if got := h.environment("fine")["TOKEN"]; got != "" {
 		t.Errorf("an optional variable is %q", got)
 	}
@@ -148,7 +148,7 @@ func TestSecretsOfAChildAreMasked(t *testing.T) {
 		t.Errorf("the tail is %q", i.Tail)
 	}
 	c := brokertest.NewClient(t, h.MCPURL("s"))
-	brokertest.Is(t, "initialize", c.Initialize(), http.StatusOK, refusedStart(0, "s", i.Error))
+	brokertest.Is(t, "initialize", c.Initialize(), http.StatusOK, h.refusedStart(0, "s", i.Error))
 	h.Log.Wait(t, "[s] "+said)
 }
 

@@ -173,6 +173,7 @@ func joinAll(t *testing.T, b *brokertest.Broker, slot string) (brokertest.Provid
 	p.Receive() // notifications/initialized
 	brokertest.Respond(p, p.Receive(), `{"tools":[{"name":"run","inputSchema":{"type":"object"}}]}`)
 	b.Log.Wait(t, `provider "`+slot+`" joined "_all"`)
+	brokertest.Respond(p, p.Receive(), `{"prompts":[]}`) // asked for although not declared
 	return p, p
 }
 

@@ -87,11 +87,11 @@ func TestEarlyDeath(t *testing.T) {
 	const why = `it exited with code 7; its stderr ends with: TOKEN is missing`
 	first := c.Initialize().Body // which the child may have read, or not
 	lost := `{"jsonrpc":"2.0","id":0,"error":{"code":-32000,"message":"Provider \"s\" disconnected: ` + why + `"}}`
-	if first != lost && first != refusedStart(0, "s", why) {
+	h.verdict("s", msg.Failed)
+	if first != lost && first != h.refusedStart(0, "s", why) {
 		t.Errorf("initialize: %s", first)
 	}
-	h.verdict("s", msg.Failed)
-	brokertest.Is(t, "tools/list", c.Post(listTools), http.StatusOK, refusedStart(1, "s", why))
+	brokertest.Is(t, "tools/list", c.Post(listTools), http.StatusOK, h.refusedStart(1, "s", why))
 	if i := h.instance("s"); i.Verdict != msg.Failed || i.Attempt != 1 || !cmp.Equal(i.Tail, []string{"TOKEN is missing"}) {
 		t.Errorf("%+v", i)
 	}
@@ -103,8 +103,9 @@ func TestEarlyDeath(t *testing.T) {
 }
 
 // refusedStart is the answer for a slot whose upstream failed to start once.
-func refusedStart(id int, slot, why string) string {
-	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"error":{"code":-32000,"message":"Provider \"%s\" not connected: %s. Attempt 1 failed, the next one is in 30s"}}`, id, slot, why)
+func (h *house) refusedStart(id int, slot, why string) string {
+	next := h.instance(slot).NextRetry.Add(time.Second - 1).UTC().Format(time.DateTime)
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"error":{"code":-32000,"message":"Provider \"%s\" not connected: %s. Attempt 1 failed, the next one is at %s (UTC)"}}`, id, slot, why, next)
 }
 
 // Spec 07 rows 10, 11 and 14: what is broken is tried again without end, with one

@@ -219,8 +219,10 @@ func TestRemoteRestarts(t *testing.T) {
 	if took := time.Since(begun); took > 5*time.Second {
 		t.Errorf("the error took %s", took)
 	}
+	b.await(b.stderr, `upstream "remote" is error, was starting`)
 	everythingHTTP(t, port)
-	b.await(b.stderr, `upstream "remote" is live, was error`)
+	b.await(b.stderr, `upstream "remote" is starting, was error`)
+	b.await(b.stderr, `upstream "remote" is live, was starting`)
 	expectText(t, c, "echo", map[string]any{"message": "4"}, "Echo: 4")
 }
 
@@ -274,7 +276,9 @@ const answers = {
 };
 require("readline").createInterface({ input: process.stdin }).on("line", (line) => {
   const { id, method } = JSON.parse(line);
-  if (id !== undefined) console.log(JSON.stringify({ jsonrpc: "2.0", id, result: answers[method]() }));
+  if (id === undefined) return;
+  const outcome = answers[method] ? { result: answers[method]() } : { error: { code: -32601, message: "Method not found" } };
+  console.log(JSON.stringify({ jsonrpc: "2.0", id, ...outcome }));
 });
 `
 

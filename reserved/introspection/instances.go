@@ -124,6 +124,8 @@ func stamp(t time.Time) *string {
 // less than it seems to.
 func explain(now time.Time, i *msg.Instance) string {
 	switch {
+	case i.Behind:
+		return "Its settings were changed: it is started once its old process or connection has ended."
 	case i.Isolated && i.Sessions == 0 && (i.Verdict == msg.Live || i.Verdict == msg.Starting):
 		return "A process is started for each client session; none runs now."
 	case i.Isolated && i.Verdict == msg.Live:
@@ -152,6 +154,12 @@ func explain(now time.Time, i *msg.Instance) string {
 		}
 		if i.Unremedied {
 			return "Its checks fail as they did before its connection was made again; it goes on serving, and is not restarted for that until a check has passed."
+		}
+		if i.GaveUp {
+			return explainFailed(now, i)
+		}
+		if !i.NextRetry.IsZero() {
+			return fmt.Sprintf("The broker ended it, since as many checks in a row failed as healthCheck.failureThreshold. It is down; the next attempt is in %s.", until(now, i.NextRetry))
 		}
 		return "As many checks in a row failed as healthCheck.failureThreshold; its connection is being made again."
 	case msg.Failed:

@@ -40,6 +40,8 @@ type restartInfo struct {
 // restart by hand has made is what was asked for, whoever asked first.
 func judgeRestart(i *msg.Instance, asked time.Time) outcome {
 	switch {
+	case i.Behind:
+		return outcomePending
 	case i.Isolated:
 		return outcomeAsked
 	case i.LastAttempt.Before(asked) && !i.ByHand:
@@ -69,6 +71,10 @@ func tellOutcome(now time.Time, result outcome, i *msg.Instance) string {
 	case outcomeAsked:
 		return fmt.Sprintf("Each client session of %s has a process of its own. All of them were told to restart; call its tools in a session to see what came of it.", name)
 	}
-	return fmt.Sprintf("The restart of %s was asked for and is not decided after %s; its verdict is %s. The broker goes on by itself: call instance_status with the name %s to follow it.",
-		name, restartPatience, i.Verdict, name)
+	why := ""
+	if i.Behind {
+		why = " " + explain(now, i)
+	}
+	return fmt.Sprintf("The restart of %s was asked for and is not decided after %s; its verdict is %s.%s The broker goes on by itself: call instance_status with the name %s to follow it.",
+		name, restartPatience, i.Verdict, why, name)
 }

@@ -33,6 +33,8 @@ func TestRestart(t *testing.T) {
 	}{
 		{"it comes up", "a/1", []step{{50 * time.Millisecond, began}, {950 * time.Millisecond, is(msg.Live)}}, "up",
 			`"a/1" was restarted: initialize and tools/list were answered. It answers tools/list; nothing checks what is behind it. Set healthCheck.tool to have a real call made.`, time.Second},
+		{"its old process, of other settings, does not end", "a/1", []step{{0, func(i *msg.Instance) { i.Verdict, i.Behind, i.Isolated = msg.Starting, true, true }}}, "pending",
+			`The restart of "a/1" was asked for and is not decided after 15s; its verdict is starting. Its settings were changed: it is started once its old process or connection has ended. The broker goes on by itself: call instance_status with the name "a/1" to follow it.`, 15 * time.Second},
 		{"its tool answers", "a/1", []step{{0, began}, {250 * time.Millisecond, func(i *msg.Instance) { i.Verdict, i.Check = msg.Healthy, "ls" }}}, "up",
 			`"a/1" was restarted: initialize and ls were answered. A real call of ls passed.`, 300 * time.Millisecond},
 		{"the old connection does not count", "a/1", nil, "pending",
