@@ -21,6 +21,11 @@ func NoLongerConnected(slot string) *Error {
 	return errorf(CodeUnavailable, `Provider "%s" is no longer connected`, slot)
 }
 
+// LeftOut answers a call of a tool whose slot has a provider that is no member.
+func LeftOut(slot, why string) *Error {
+	return errorf(CodeUnavailable, `Provider "%s" is left out of _all: %s`, slot, why)
+}
+
 // CursorExpired answers a list request whose cursor is of an older catalog.
 func CursorExpired() *Error {
 	return &Error{Code: CodeInvalidParams, Message: "The catalog has changed since this cursor was given; list again without a cursor"}

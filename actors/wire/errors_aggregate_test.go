@@ -17,6 +17,7 @@ var aggregateTexts = []struct {
 	{"UnknownAggregated", UnknownAggregated("tool", "a-b"), -32602, "Unknown aggregated tool: a-b"},
 	{"UnknownAggregated", UnknownAggregated("prompt", ""), -32602, "Unknown aggregated prompt: (none)"},
 	{"AmbiguousParam", AmbiguousParam("name"), -32602, `The parameter "name" is given more than once`},
+	{"LeftOut", LeftOut("pump-1", "its handshake failed"), -32000, `Provider "pump-1" is left out of _all: its handshake failed`},
 	{"NoLongerConnected", NoLongerConnected("pump-1"), -32000, `Provider "pump-1" is no longer connected`},
 	{"CursorExpired", CursorExpired(), -32602, "The catalog has changed since this cursor was given; list again without a cursor"},
 	{"UnknownCursor", UnknownCursor(), -32602, "Unknown cursor; list again without one"},

@@ -98,6 +98,9 @@ func (s *shell) publish() msg.Ref {
 	s.answer(join.Client, `{"tools":[{"name":"run"}]}`)
 	next[*msg.Notify](s, s.client)
 	next[*msg.Notify](s, s.client)
+	if call := s.answer(join.Client, `{"prompts":[]}`); string(call.Frame.Method) != "prompts/list" {
+		s.t.Errorf("it was asked for %s", call.Frame.Method)
+	}
 	return join.Client
 }
 

@@ -23,6 +23,7 @@ type call struct {
 	wait   *wait    // for the member to come back; nil once it has been sent
 	asks   []uint64 // what the member asked about it; replaced, never changed in place
 	since  time.Time
+	due    time.Time // of one that waited, and was not heard of since: see suspended.go
 }
 
 // callCrashed: the server failed while it handled the answer to this call.
@@ -65,8 +66,10 @@ func (s *State) resolve(object []byte, at wire.Span, k list) (route, *wire.Error
 	if t, ok := s.catalog(k).index[name]; ok {
 		return route{to: s.serving(t.slot), kind: k, name: name, original: t.original}, nil
 	}
-	if slot, ok := s.gone[goneKey(k, name)]; ok {
-		return route{}, wire.NoLongerConnected(slot)
+	if c, ok := s.gone[goneKey(k, name)]; ok {
+		if err := s.absence(c.slot); err != nil {
+			return route{}, err
+		}
 	}
 	return route{}, wire.UnknownAggregated(lists[k].item, name)
 }
@@ -134,6 +137,7 @@ func (s *State) callFailed(c *call, err *wire.Error) {
 
 func (s *State) progressed(m *msg.CallProgress) {
 	if c := s.calls[m.Call]; c != nil {
+		s.inHand(c)
 		s.tell(c.client.Ref, &msg.CallProgress{Call: c.theirs, Frame: m.Frame})
 	}
 }
@@ -146,6 +150,7 @@ func (s *State) asked(m *member, ask *msg.ClientAsk) {
 		s.tell(m.to, &msg.AskUndeliverable{Session: m.session, ID: ask.ID})
 		return
 	}
+	s.inHand(c)
 	put(s, s.asks, ask.ID, c)
 	set(s, &c.asks, append(slices.Clip(c.asks), ask.ID))
 	s.tell(c.client.Ref, &msg.ClientAsk{Call: c.theirs, ID: ask.ID, Frame: ask.Frame})

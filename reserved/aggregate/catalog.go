@@ -15,7 +15,8 @@ type catalog struct {
 	version uint64
 	items   [][]byte
 	pages   []page
-	index   map[string]target // by name
+	naming
+	numbers map[string]int // while it is made: what to try next for names that collide
 }
 
 // target is where a name leads.
@@ -38,19 +39,21 @@ func (s *State) catalog(k list) *catalog {
 	if c := s.catalogs[k]; c != nil {
 		return c
 	}
-	c := &catalog{version: s.versions[k] + 1, index: map[string]target{}}
-	limit := 0
-	if k == tools {
-		limit = maxName
-	}
+	c := &catalog{version: s.versions[k] + 1}
 	for _, m := range s.joined {
-		if m.lists[k] == nil {
-			continue
+		switch {
+		case m.lists[k] == nil:
+		case k < resources:
+			s.name(c, k, m)
+		default:
+			for i := range m.lists[k].entries {
+				c.items = append(c.items, m.lists[k].entries[i].bytes)
+			}
 		}
-		entries := m.lists[k].entries
-		for i := range entries {
-			c.add(m, &entries[i], k < resources, limit)
-		}
+	}
+	if k < resources {
+		set(s, &s.named[k], c.naming)
+		c.numbers = nil
 	}
 	c.paginate(pageBytes - len(s.note(k)) - 256)
 	set(s, &s.versions[k], c.version)
@@ -58,24 +61,63 @@ func (s *State) catalog(k list) *catalog {
 	return c
 }
 
-func (c *catalog) add(m *member, e *entry, named bool, limit int) {
-	if !named {
-		c.items = append(c.items, e.bytes)
-		return
+// name adds the items of a member under names that nobody else has, nor had before and
+// may come back to.
+func (s *State) name(c *catalog, k list, m *member) {
+	if c.index == nil {
+		c.naming, c.numbers = naming{index: map[string]target{}, of: map[string][]alias{}}, map[string]int{}
+	}
+	kept := s.kept(m, k)
+	all := make([]alias, 0, m.lists[k].len())
+	for i := range m.lists[k].entries {
+		e := &m.lists[k].entries[i]
+		name := s.free(c, k, m, e, kept)
+		c.index[name] = target{m.slot, e.original}
+		all = append(all, alias{name, e.original})
+		if name == e.name {
+			c.items = append(c.items, e.bytes)
+		} else {
+			c.items = append(c.items, e.as(name))
+		}
+	}
+	c.of[m.slot] = all
+}
+
+// free picks the name of an item: the one it is remembered by, or else the first that is
+// not taken (spec 03 3.4).
+func (s *State) free(c *catalog, k list, m *member, e *entry, kept map[string][]string) string {
+	own := ""
+	if len(s.gone) > 0 {
+		own, _ = wire.Unquote(e.original)
+	}
+	for len(kept[own]) > 0 {
+		name := kept[own][0]
+		kept[own] = kept[own][1:]
+		if _, taken := c.index[name]; !taken {
+			return name
+		}
+	}
+	limit := 0
+	if k == tools {
+		limit = maxName
 	}
 	name := e.name
-	for n := 2; ; n++ {
-		if _, taken := c.index[name]; !taken {
-			break
+	for n := max(2, c.numbers[e.name]); ; n++ {
+		_, taken := c.index[name]
+		if !taken && (len(s.gone) == 0 || s.mayHave(goneKey(k, name), claim{m.slot, own})) {
+			if name != e.name {
+				c.numbers[e.name] = n
+			}
+			return name
 		}
 		name = numbered(e.name, n, limit)
 	}
-	c.index[name] = target{m.slot, e.original}
-	if name == e.name {
-		c.items = append(c.items, e.bytes)
-	} else {
-		c.items = append(c.items, e.as(name))
-	}
+}
+
+// mayHave tells whether a name is not remembered as that of anything else.
+func (s *State) mayHave(key string, c claim) bool {
+	whose, known := s.gone[key]
+	return !known || whose == c
 }
 
 // paginate cuts the items into pages of at most size bytes, but for an item that

@@ -338,3 +338,21 @@ func TestLargeCatalogIsFast(t *testing.T) {
 		t.Error("two lists of one catalog differ")
 	}
 }
+
+// spec 03 3.4, spec 07 row 53: numbering takes no longer for many items of one name.
+func TestManyOfOneNameAreFast(t *testing.T) {
+	h := newHouse(t, Config{})
+	tools := `{"tools":[` + strings.Repeat(`{"name":"x"},`, maxItems-1) + `{"name":"x"}]}`
+	for gen := range uint64(2) { // the second time the names are those remembered
+		h.result(h.begin("a", gen+1), tools)
+		start := time.Now()
+		result, err := h.list("")
+		if names := namesIn(result); err != nil || len(names) != maxItems || names[1] != "a-x-2" || names[maxItems-1] != fmt.Sprint("a-x-", maxItems) {
+			t.Fatalf("%d names, the last is %s; %v", len(names), names[len(names)-1], err)
+		}
+		h.step(&msg.SlotObserved{Info: msg.SlotInfo{Name: "a"}})
+		if took := time.Since(start); took > 5*time.Second {
+			t.Errorf("listing them and leaving took %s", took)
+		}
+	}
+}

@@ -21,8 +21,8 @@ type Config struct {
 	NextSession func() uint64 // process-wide counter behind session numbers
 	Trace       func() string // a fresh traceparent for requests of its own; nil makes random ones
 
-	// RequestTimeout is how long a call waits for a member that is being started
-	// again, the deadline slots have for an answer; 0 is none.
+	// RequestTimeout is how long a call may take that waits for a member that is being
+	// started again, the deadline slots have for an answer; 0 is none.
 	RequestTimeout time.Duration
 }
 
@@ -41,7 +41,8 @@ type State struct {
 	members   map[string]*member    // by slot: those of _all, and those it misses
 	joining   map[uint64]*member    // by session, from joining the slot to leaving it
 	joined    []*member             // in join order; replaced, never changed in place
-	gone      map[string]string     // "tool name" of a member that left, to its slot
+	gone      map[string]claim      // "tool name" of members that left: see remember.go
+	startled  map[string]int        // by slot: providers in a row that a question ended, see startle
 	retries   map[string]*member    // members with something to try again
 	refreshes map[*member]time.Time // when members with stale lists are next asked for them
 	held      int                   // bytes of all lists
@@ -52,9 +53,10 @@ type State struct {
 
 	catalogs [kinds]*catalog // nil: to be made again
 	versions [kinds]uint64
-	notes    [kinds][]byte // the _meta of each list, nil: to be made again
+	named    [resources]naming // what the catalog made last calls its items
+	notes    [kinds][]byte     // the _meta of each list, nil: to be made again
 
-	expiry   time.Time // no call that waits for a member is due earlier; zero is none
+	expiry   time.Time // no call that waits for a member, or has, is due earlier; zero is none
 	armed    time.Time
 	timerGen uint64
 
@@ -95,8 +97,8 @@ func NewState(cfg Config, registry msg.Ref, address func(session uint64) msg.Ref
 	return &State{
 		cfg: cfg, registry: registry, address: address,
 		clients: roster.New[client](wire.SlotAggregate, cfg.MaxSessions),
-		members: map[string]*member{}, joining: map[uint64]*member{}, gone: map[string]string{},
-		retries: map[string]*member{}, refreshes: map[*member]time.Time{}, calls: map[uint64]*call{}, asks: map[uint64]*call{},
+		members: map[string]*member{}, joining: map[uint64]*member{}, gone: map[string]claim{},
+		startled: map[string]int{}, retries: map[string]*member{}, refreshes: map[*member]time.Time{}, calls: map[uint64]*call{}, asks: map[uint64]*call{},
 	}
 }
 

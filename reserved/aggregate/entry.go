@@ -34,6 +34,9 @@ func newEntry(k list, m *member, raw []byte) (e entry, ok bool) {
 	if k >= resources {
 		return entry{bytes: stamped(raw, id, m.stamp)}, true
 	}
+	if own == "" { // "slot-" would be no name either
+		return entry{}, false
+	}
 	e.name = promptName(m.slot, own)
 	if k == tools {
 		e.name = toolName(m.slot, own)

@@ -36,7 +36,7 @@ func TestNewEntry(t *testing.T) {
 			t.Errorf("newEntry(%s)\n got %s\nwant %s", c.raw, e.bytes, c.want)
 		}
 	}
-	for _, raw := range []string{`{}`, `[]`, `"name"`, `7`, `{"name":null}`, `{"name":["a"]}`} {
+	for _, raw := range []string{`{}`, `[]`, `"name"`, `7`, `{"name":null}`, `{"name":["a"]}`, `{"name":""}`, `{"name":"","title":"t"}`} {
 		if e, ok := newEntry(tools, m, []byte(raw)); ok {
 			t.Errorf("newEntry(%s) = %s, want none", raw, e.bytes)
 		}

@@ -102,42 +102,39 @@ type listChanged struct {
 // fetched has come and not too soon.
 func (s *State) listChanged(n *listChanged) {
 	m := s.joining[n.session]
-	if m == nil || m.declared == 0 {
+	if m == nil || m.listed == 0 {
 		return
 	}
 	for k := range kinds {
-		if lists[k].changed == lists[n.kind].changed && m.declared.has(k) {
+		if lists[k].changed == lists[n.kind].changed && m.listed.has(k) {
 			s.refresh(m, k)
 		}
 	}
 	s.next(m)
 }
 
-// next fetches the next list. A member whose lists have all come once is ready.
+// next fetches the next list, those that are declared first. A member whose lists have
+// all come once is ready.
 func (s *State) next(m *member) {
+	s.makeWay(m)
 	if m.request != 0 || m.to == nil {
 		return
 	}
 	if !m.joined && m.complete() {
 		s.published(m)
 	}
+	due := m.want & m.declared
+	if due == 0 {
+		due = m.want
+	}
 	for k := range kinds {
-		if m.want.has(k) {
+		if due.has(k) {
 			set(s, &m.want, m.want.without(k))
 			set(s, &m.fetch, &fetch{kind: k, cursors: map[[sha256.Size]byte]bool{}})
 			s.request(m, lists[k].method, []byte(`{}`))
 			return
 		}
 	}
-}
-
-func (m *member) complete() bool {
-	for k := range kinds {
-		if m.declared.has(k) && m.lists[k] == nil {
-			return false
-		}
-	}
-	return true
 }
 
 // answered takes the answer to a request of our own.
@@ -147,6 +144,7 @@ func (s *State) answered(m *member, frame []byte) {
 		s.initialized(m, frame)
 		return
 	}
+	s.calmed(m)
 	name := lists[m.fetch.kind].method
 	if result := wire.Member(frame, "result"); len(result) > 0 && result[0] == '{' {
 		s.page(m, result)
@@ -165,10 +163,11 @@ func (s *State) answered(m *member, frame []byte) {
 func (s *State) unanswered(m *member, err *wire.Error) {
 	set(s, &m.request, 0)
 	if err.Gone { // the registry says who comes next
+		s.startle(m)
 		if m.joined {
 			s.dropFetches(m)
 		} else {
-			s.depart(m, disconnected)
+			s.depart(m, m.farewell())
 		}
 		return
 	}
@@ -187,6 +186,9 @@ func (s *State) page(m *member, result []byte) {
 	f := *m.fetch
 	f.pages++
 	problem := f.take(m, result, maxHeld-s.held+m.replaces(f.kind))
+	if f.got.len() > 0 {
+		s.shown(m, f.kind)
+	}
 	cursor := wire.Member(result, "nextCursor")
 	more := len(cursor) > len(`""`) && cursor[0] == '"'
 	hash := sha256.Sum256(cursor)
@@ -243,8 +245,13 @@ func (f *fetch) take(m *member, result []byte, room int) (problem string) {
 	return problem
 }
 
-// fetched ends a walk. A refresh that fails keeps what was there before.
+// fetched ends a walk. A refresh that fails keeps what was there before; the want of a
+// list that is neither declared nor was there is no problem.
 func (s *State) fetched(m *member, f fetch, problem string, retry bool) {
+	declared := m.declared.has(f.kind) || m.succeeds(f.kind)
+	if !declared {
+		problem = ""
+	}
 	got := &f.got
 	before := m.lists[f.kind]
 	if problem != "" && f.pages == 0 && before != nil {
@@ -259,8 +266,12 @@ func (s *State) fetched(m *member, f fetch, problem string, retry bool) {
 	s.hold(m, f.kind, got)
 	s.statusChanged()
 	switch {
+	case retry && !declared:
+		s.retryAfter(m, &m.misses)
 	case retry:
 		s.retryLater(m)
+	case !declared:
+		set(s, &m.misses, 0)
 	case m.joined:
 		set(s, &m.failures, 0)
 	}

@@ -2,14 +2,11 @@ package aggregate
 
 import (
 	"cmp"
-	"log/slog"
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
-	"mcpbroker/actors/mcp"
 	"mcpbroker/actors/msg"
 	"mcpbroker/actors/wire"
 )
@@ -37,7 +34,8 @@ type member struct {
 	waits      map[uint64]*call
 	maxPending int // of the slot; 0 is unknown
 
-	declared     listSet          // lists the provider has
+	declared     listSet          // lists the provider has: see handshake.go
+	listed       listSet          // lists it is asked for, those among them
 	want         listSet          // lists to fetch
 	stale        listSet          // lists to fetch again when their time has come: see refresh.go
 	refreshed    [kinds]time.Time // when each was last fetched again
@@ -47,11 +45,15 @@ type member struct {
 	brokers      []string // whose _all it is, and of which others it holds items: see loop.go
 	remarked     bool     // they are others than clients were last told of
 
+	upstream bool // the broker starts or dials its provider
+	greeted  bool // its provider has answered initialize
+	was      bool // it has joined, or one before it on the slot has
 	joined   bool
-	since    time.Time // of joining
+	since    time.Time // of joining; before that, of what is being asked
 	reason   string    // why it is not joined
-	names    []string  // what it is remembered by in gone
+	names    []string  // what it is remembered by in gone: see remember.go
 	failures int       // in a row, for the delay of the next try
+	misses   int       // likewise, of lists it has not declared
 	retryAt  time.Time
 }
 
@@ -73,10 +75,7 @@ func (m *fromMember) Undelivered() {
 // leaves room for the answers of all members.
 type progressed struct{ progress *msg.CallProgress }
 
-const (
-	inProgress   = "handshake in progress"
-	disconnected = "provider disconnected"
-)
+const inProgress = "handshake in progress"
 
 // observed learns of a slot's holder.
 func (s *State) observed(info *msg.SlotInfo) {
@@ -90,24 +89,23 @@ func (s *State) observed(info *msg.SlotInfo) {
 	always := info.Name == wire.SlotBroker && info.Connected
 	known := m != nil && (always || m.gen == info.Gen && m.attached.Equal(info.ConnectedSince))
 	switch asks := always || info.Connected && info.Aggregate; {
-	case asks && known && m.reason != disconnected:
+	case asks && known && !m.away():
 	case asks:
 		s.join(info, s.succeeded(m))
 	case m == nil:
 	case info.Expected && m.stands():
 		s.suspend(m)
 	case info.Connected:
-		s.leave(m, disconnected)
-		s.forget(m)
+		s.stayAway(m)
 	default:
-		s.leave(m, disconnected)
+		s.vacated(m)
 	}
 }
 
 // forgotten: the slot has ended.
 func (s *State) forgotten(slot string) {
 	if m := s.members[slot]; m != nil {
-		s.leave(m, disconnected)
+		s.leave(m, m.farewell())
 		s.forget(m)
 	}
 	for _, m := range s.strays(slot) {
@@ -115,24 +113,13 @@ func (s *State) forgotten(slot string) {
 	}
 }
 
-// forget removes a member that has left, and the names it is remembered by.
-func (s *State) forget(m *member) {
-	drop(s, s.members, m.slot)
-	for _, name := range m.names {
-		if s.gone[name] == m.slot {
-			drop(s, s.gone, name)
-		}
-	}
-	s.statusChanged()
-}
-
 func (s *State) join(info *msg.SlotInfo, before *member) {
-	if old := s.members[info.Name]; old != nil {
-		s.forget(old)
-	}
 	m := &member{
 		slot: info.Name, gen: info.Gen, attached: info.ConnectedSince, stamp: stampOf(info.Name), calls: map[uint64]*call{},
-		before: before, maxPending: info.MaxPending,
+		before: before, maxPending: info.MaxPending, upstream: info.Transport == msg.Upstream,
+	}
+	if old := s.members[info.Name]; old != nil {
+		m.was, m.names = old.was, old.names
 	}
 	put(s, s.members, m.slot, m)
 	s.enter(m)
@@ -144,6 +131,7 @@ func (s *State) enter(m *member) {
 	set(s, &m.session, session)
 	set(s, &m.ref, s.address(session))
 	set(s, &m.reason, inProgress)
+	set(s, &m.since, s.now)
 	put(s, s.joining, session, m)
 	s.statusChanged()
 	s.tell(s.registry, &msg.JoinSlot{Slot: m.slot, Session: session, Client: m.ref, Kind: msg.BrokerClient})
@@ -200,6 +188,7 @@ func (s *State) dropFetches(m *member) {
 	set(s, &m.stale, 0)
 	drop(s, s.refreshes, m)
 	set(s, &m.declared, 0)
+	set(s, &m.listed, 0)
 }
 
 func (s *State) leaveSlot(m *member) {
@@ -275,83 +264,6 @@ func (s *State) lost(m *member, reason string) {
 	s.retryLater(m)
 }
 
-func (s *State) slotJoined(m *member, joined *msg.SlotJoined) {
-	switch {
-	case m == nil:
-		s.tell(joined.Ref, &msg.LeaveSlot{Session: joined.Session})
-	case m.to == nil:
-		set(s, &m.to, joined.Ref)
-		params := `{"protocolVersion":"` + mcp.Revision20251125 + `","capabilities":{},"clientInfo":{"name":"mcp-broker-aggregate","version":`
-		s.request(m, mcp.Initialize, append(wire.AppendString([]byte(params), s.cfg.Version), "}}"...))
-	}
-}
-
-// request sends a request of our own. One is in flight per member.
-func (s *State) request(m *member, method string, params []byte) {
-	set(s, &s.lastCall, s.lastCall+1)
-	set(s, &m.asked, m.asked+1)
-	set(s, &m.request, s.lastCall)
-	frame, err := wire.Scan(ownRequest(m.slot, m.asked, method, params))
-	if err != nil {
-		panic(err) // the parts are JSON, so the whole is
-	}
-	s.tell(m.to, &msg.ClientCall{Session: m.session, Client: m.ref, Call: m.request, Frame: frame, Trace: s.cfg.Trace()})
-}
-
-// initialized takes the answer to our initialize.
-func (s *State) initialized(m *member, frame []byte) {
-	result := wire.Member(frame, "result")
-	if len(result) == 0 || result[0] != '{' {
-		s.handshakeFailed(m, "initialize refused: "+refusal(frame), false)
-		return
-	}
-	declared := wire.Member(result, "capabilities")
-	var want listSet
-	for k := range kinds {
-		if has := wire.Member(declared, lists[k].capability); s.serves(k) && len(has) > 0 && has[0] == '{' {
-			want = want.with(k)
-		}
-	}
-	instructions, _ := wire.Unquote(wire.Member(result, "instructions"))
-	set(s, &m.instructions, instructionsOf(instructions))
-	set(s, &m.declared, want)
-	set(s, &m.want, want)
-	note, _ := wire.Scan([]byte(`{"jsonrpc":"2.0","method":"` + mcp.Initialized + `"}`))
-	s.tell(m.to, &msg.ClientNote{Session: m.session, Frame: note})
-	s.next(m)
-}
-
-// handshakeFailed takes a member out that did not get as far as its lists.
-func (s *State) handshakeFailed(m *member, reason string, again bool) {
-	remedy := "It is tried again when it reconnects; broker_diagnose on the _broker slot says more."
-	if again {
-		remedy = "It is tried again by and by; broker_diagnose on the _broker slot says more."
-	}
-	if m.failures == 0 || !again {
-		s.log(slog.LevelError, `provider "%s" failed its handshake and was not added to "_all": %s. %s`, m.slot, strings.TrimSuffix(reason, "."), remedy)
-	}
-	s.leave(m, reason)
-	if again {
-		s.retryLater(m)
-	}
-}
-
-// published makes a member of _all out of one whose lists are there.
-func (s *State) published(m *member) {
-	set(s, &m.joined, true)
-	set(s, &m.since, s.now)
-	set(s, &m.reason, "")
-	set(s, &m.failures, 0)
-	set(s, &m.remarked, false)
-	s.log(slog.LevelInfo, `provider "%s" joined "_all" with %s and %s`, m.slot, counted(m.lists[tools].len(), "tool"), counted(m.lists[prompts].len(), "prompt"))
-	if m.before != nil {
-		s.resume(m)
-		return
-	}
-	set(s, &s.joined, append(slices.Clip(s.joined), m))
-	s.listsChanged(m)
-}
-
 // listsChanged: what a member contributes is new, or gone.
 func (s *State) listsChanged(m *member) {
 	for k := range kinds {
@@ -362,26 +274,6 @@ func (s *State) listsChanged(m *member) {
 	s.statusChanged()
 	s.broadcast()
 }
-
-// remember keeps the names of a member that leaves, so that a call of one is
-// answered with what became of it.
-func (s *State) remember(m *member) {
-	const most, longest = 20000, 256 // names, and bytes of one: names of prompts have no limit
-	names := slices.Clip(m.names)
-	for _, k := range []list{tools, prompts} {
-		for i := range m.lists[k].len() {
-			name := goneKey(k, m.lists[k].entries[i].name)
-			if len(s.gone) >= most || len(name) > longest || s.gone[name] == m.slot {
-				continue
-			}
-			put(s, s.gone, name, m.slot)
-			names = append(names, name)
-		}
-	}
-	set(s, &m.names, names)
-}
-
-func goneKey(k list, name string) string { return lists[k].item + " " + name }
 
 func (s *State) bySlot() []*member {
 	return slices.SortedFunc(maps.Values(s.members), func(a, b *member) int { return cmp.Compare(a.slot, b.slot) })

@@ -16,6 +16,12 @@ const (
 
 // toolName is the name of a member's tool in _all: its own behind the slot's, cut
 // and told apart by a hash of the whole where that is too long.
+//
+// Characters stay as they are, dots, slashes, spaces and letters beyond ASCII as well:
+// the vectors of spec 03 3.4 keep them, and a name in _all differs from that of another
+// broker for no tool. A provider whose clients take letters, digits, "_" and "-" only
+// names its slot and its tools so (spec 07 row 52). What a name stands for is looked up,
+// never parsed.
 func toolName(slot, tool string) string {
 	whole := slot + "-" + tool
 	if fits(whole) {

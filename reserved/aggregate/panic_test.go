@@ -150,8 +150,11 @@ func (v *victim) check(t *rapid.T) {
 		if at[c.number] != c || c.client.Data.calls[c.theirs] != c || s.clients.Get(c.client.Session) != c.client {
 			t.Fatalf("call %d is not with its member and its client", c.number)
 		}
-		if due := c.since.Add(s.cfg.RequestTimeout); c.wait != nil && (s.serving(c.member.slot) != c.member || s.expiry.IsZero() || s.expiry.After(due) || s.armed.After(due)) {
-			t.Fatalf("call %d waits in vain or for ever: due %v, looked after at %v, timer at %v", c.number, due, s.expiry, s.armed)
+		if c.wait != nil && (s.serving(c.member.slot) != c.member || c.due.IsZero()) {
+			t.Fatalf("call %d waits in vain or for ever: due %v", c.number, c.due)
+		}
+		if due := c.since.Add(s.cfg.RequestTimeout); !c.due.IsZero() && (c.due != due || s.expiry.IsZero() || s.expiry.After(due) || s.armed.After(due)) {
+			t.Fatalf("call %d goes on for ever: due %v, looked after at %v, timer at %v", c.number, c.due, s.expiry, s.armed)
 		}
 	}
 	for id, c := range s.asks {
@@ -159,9 +162,19 @@ func (v *victim) check(t *rapid.T) {
 			t.Fatalf("ask %d belongs to no call", id)
 		}
 	}
-	for _, slot := range s.gone {
-		if s.members[slot] == nil {
-			t.Fatalf("names of %s are remembered", slot)
+	for key, c := range s.gone {
+		if m := s.members[c.slot]; m == nil || !slices.Contains(m.names, key) && (m.before == nil || !slices.Contains(m.before.names, key)) {
+			t.Fatalf("%q of %s is remembered for nobody", key, c.slot)
+		}
+		for k, made := range s.catalogs[:resources] {
+			if made == nil {
+				continue
+			}
+			for name, to := range made.index {
+				if goneKey(list(k), name) == key && to.slot != c.slot {
+					t.Fatalf("%q of %s leads to %s", key, c.slot, to.slot)
+				}
+			}
 		}
 	}
 }
@@ -306,7 +319,7 @@ func (v *victim) ofSlot(t *rapid.T, slot string) any {
 		`{"tools":[{"name":"x"},{"name":"x"}],"nextCursor":"1"}`, `{"tools":[{"name":"y"}],"nextCursor":"2"}`,
 	}).Draw(t, "result")
 	if m.fetch == nil {
-		result = `{"capabilities":{"tools":{},"resources":{}}}`
+		result = rapid.SampledFrom([]string{`{"capabilities":{"tools":{},"resources":{}}}`, `{"capabilities":{}}`}).Draw(t, "capabilities")
 	}
 	return from(&msg.CallReply{Call: m.request, Frame: []byte(`{"result":` + result + `}`)})
 }

@@ -175,6 +175,17 @@ func admit(t testing.TB, b *brokertest.Broker, p brokertest.Provider, slot, capa
 	}
 	brokertest.Respond(p, request, list)
 	b.Log.Wait(t, `provider "`+slot+`" joined "_all"`)
+	refuse(t, p, "prompts/list")
+}
+
+// refuse answers what _all asks for although it is not declared.
+func refuse(t testing.TB, p brokertest.Provider, method string) {
+	t.Helper()
+	request := p.Receive()
+	if !strings.Contains(request, `"method":"`+method+`"`) {
+		t.Fatalf("got %s, want %s", request, method)
+	}
+	p.Send(`{"jsonrpc":"2.0","id":` + brokertest.ID(request) + `,"error":{"code":-32601,"message":"Method not found"}}`)
 }
 
 func handshake(t testing.TB, p brokertest.Provider, result string) {

@@ -88,10 +88,13 @@ func (s *State) ownerOf(raw []byte) (*member, []byte, *wire.Error) {
 	switch {
 	case !ok || !ok2 || m == nil:
 		return nil, nil, wire.ResourceNotFound(uri)
-	case !m.joined:
-		return nil, nil, wire.NoLongerConnected(m.slot)
+	case m.joined:
+		return m, wire.AppendString(nil, own), nil
 	}
-	return m, wire.AppendString(nil, own), nil
+	if err := s.absence(m.slot); err != nil {
+		return nil, nil, err
+	}
+	return nil, nil, wire.ResourceNotFound(uri)
 }
 
 // stampContents puts the owner before the URIs of a read's answer.

@@ -16,10 +16,15 @@ type retryDue struct {
 	gen uint64
 }
 
-func (s *State) retryLater(m *member) {
-	delay := min(firstRetry<<min(m.failures, 10), lastRetry)
-	set(s, &m.failures, m.failures+1)
-	set(s, &m.retryAt, s.now.Add(delay))
+func (s *State) retryLater(m *member) { s.retryAfter(m, &m.failures) }
+
+// retryAfter is the same with a count of its own; of two tries the earlier stands.
+func (s *State) retryAfter(m *member, failures *int) {
+	due := s.now.Add(min(firstRetry<<min(*failures, 10), lastRetry))
+	set(s, failures, *failures+1)
+	if s.retries[m.slot] == nil || due.Before(m.retryAt) {
+		set(s, &m.retryAt, due)
+	}
 	put(s, s.retries, m.slot, m)
 }
 
@@ -49,13 +54,17 @@ func (s *State) retryDue(due *retryDue) {
 		return
 	}
 	set(s, &s.armed, time.Time{})
-	s.expireWaits()
+	s.expire()
 	for _, m := range s.bySlot() {
 		s.refreshDue(m)
 		if s.retries[m.slot] == nil || m.retryAt.After(s.now) {
 			continue
 		}
 		drop(s, s.retries, m.slot)
+		if m.away() {
+			s.forget(m)
+			continue
+		}
 		if m.session == 0 {
 			s.enter(m)
 			continue

@@ -22,15 +22,16 @@ var update = flag.Bool("update", false, "rewrite the scripts in testdata to what
 // Sessions of the server in its members are numbered from 101. Then, in any order:
 //
 //	observe s gen=1 aggregate        a slot with a provider; without gen it has none
+//	observe s gen=1 upstream         its provider is one the broker starts or dials
 //	observe s expected               its owner connects; max=2 calls may be in flight on it
 //	forget s
 //	joined s | refused s "text" | lost s | end s "why"
 //	result s {...} | error s {...}   the answer to the server's own request in flight
-//	timeout s                        the broker's answer to it
+//	timeout s | remote s "503 Busy"  the broker's answer to it: too late, or refused by a remote server
 //	reply s call=2 {...} | failed s call=2 "why" | progress s call=2 {...}
 //	ask s call=2 id=7 {...} | withdraw s call=2 {...}
 //	changed s tools                  its list_changed
-//	open s {...} tools=a,b           joined, initialize and lists at once
+//	open s {...} tools=a,b           joined, initialize and lists at once; it has no prompts
 //	join c1 kind=ws | leave c1 | stream c1 open=true
 //	evict c1                         its place was taken
 //	call c1 id=7 method {params}
@@ -121,6 +122,9 @@ func (m *machine) members() []string {
 		if x.Joined {
 			line += fmt.Sprintf(" joined at %v, %d tools, %d prompts", x.Since.Sub(epoch), x.Tools, x.Prompts)
 		}
+		if x.Joining {
+			line += fmt.Sprintf(" since %v", x.Since.Sub(epoch))
+		}
 		if x.Restarting {
 			line += ", restarting"
 		}
@@ -203,6 +207,9 @@ func (m *machine) observed(t *testing.T, c script.Command) any {
 		Name: c.Arg(0), Gen: uint64(c.Number(t, "gen")), Aggregate: c.Has("aggregate"),
 		Expected: c.Has("expected"), MaxPending: c.Number(t, "max"),
 	}
+	if c.Has("upstream") {
+		info.Transport = msg.Upstream
+	}
 	if info.Gen != 0 {
 		info.Connected, info.ConnectedSince = true, epoch.Add(time.Duration(info.Gen)*time.Second)
 	}
@@ -240,6 +247,8 @@ func (m *machine) ofMember(t *testing.T, c script.Command) any {
 		message = &msg.CallReply{Call: request, Frame: []byte(`{"jsonrpc":"2.0","id":1,"` + c.Name + `":` + c.Body + `}`)}
 	case "timeout":
 		message = &msg.CallFailed{Call: request, Err: wire.NoAnswer(slot, time.Minute)}
+	case "remote":
+		message = &msg.CallFailed{Call: request, Err: wire.RemoteRefused(slot, text, "")}
 	case "failed":
 		message = &msg.CallFailed{Call: request, Err: gone(slot, text)}
 	case "reply":
@@ -281,5 +290,9 @@ func (m *machine) open(c script.Command) []string {
 		items = append(items, `{"name":"`+name+`"}`)
 	}
 	last := send(&msg.CallReply{Call: x.request, Frame: []byte(`{"result":{"tools":[` + strings.Join(items, ",") + `]}}`)})
-	return last
+	if x.fetch == nil || x.fetch.kind != prompts {
+		return last
+	}
+	lines := last[:len(last)-1] // without the request for prompts
+	return append(lines, send(&msg.CallReply{Call: x.request, Frame: []byte(`{"error":{"code":-32601,"message":"Method not found"}}`)})...)
 }

@@ -29,7 +29,7 @@ type MemberStatus struct {
 	Loop           bool   // it is an _all that contains this one
 	Reason         string // why it is missing, or which of its lists is not complete, or stale
 	Tools, Prompts int
-	Since          time.Time // when it joined; zero when it did not
+	Since          time.Time // when it joined, or what its handshake waits for was asked; else zero
 }
 
 // Members lists the members in the order they joined, then the missing by slot.
@@ -51,9 +51,14 @@ func (s *State) Members() []MemberStatus {
 		})
 	}
 	for _, m := range s.bySlot() {
-		if !m.stands() {
-			all = append(all, MemberStatus{Slot: m.slot, Joining: m.reason == inProgress, Loop: m.reason == looped, Reason: m.reason})
+		if m.stands() || m.reason == unasked {
+			continue
 		}
+		missing := MemberStatus{Slot: m.slot, Joining: m.reason == inProgress, Loop: m.reason == looped, Reason: m.reason}
+		if missing.Joining {
+			missing.Since = m.since
+		}
+		all = append(all, missing)
 	}
 	return all
 }
@@ -99,7 +104,7 @@ func (s *State) makeNote(k list) []byte {
 		}
 	}
 	for _, m := range s.bySlot() {
-		if !m.stands() {
+		if !m.stands() && m.reason != unasked {
 			missing.explain(m.slot, m.reason)
 		}
 	}

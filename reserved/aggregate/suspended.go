@@ -42,7 +42,7 @@ func (s *State) serving(slot string) *member {
 func (s *State) suspend(m *member) {
 	switch {
 	case m.before != nil:
-		s.depart(m, disconnected) // the one before goes on standing in
+		s.depart(m, m.farewell()) // the one before goes on standing in
 		return
 	case m.suspended:
 		return
@@ -66,10 +66,10 @@ func (s *State) succeeded(m *member) (before *member) {
 	case m.suspended:
 		return m
 	case m.before != nil:
-		s.depart(m, disconnected)
+		s.depart(m, m.farewell())
 		return m.before
 	}
-	s.leave(m, disconnected)
+	s.leave(m, m.farewell())
 	return nil
 }
 
@@ -95,8 +95,9 @@ func (s *State) resume(m *member) {
 	s.release(before, m)
 }
 
-// await holds a call back until its member is back, and no longer than a slot
-// would.
+// await holds a call back until its member is back. From now on it has the time that a
+// slot gives it, its way to the member and its answer included; a member that shows that
+// it works on it has the slot mind the time.
 func (s *State) await(c *call, m *msg.ClientCall, r *route) {
 	own, _ := wire.Unquote(r.original)
 	c.wait = &wait{frame: r.frame, trace: m.Trace, kind: r.kind, name: r.name, own: own}
@@ -104,8 +105,19 @@ func (s *State) await(c *call, m *msg.ClientCall, r *route) {
 		set(s, &r.to.waits, map[uint64]*call{})
 	}
 	put(s, r.to.waits, c.number, c)
-	if s.cfg.RequestTimeout > 0 && s.expiry.IsZero() {
-		set(s, &s.expiry, s.now.Add(s.cfg.RequestTimeout))
+	if s.cfg.RequestTimeout <= 0 {
+		return
+	}
+	c.due = s.now.Add(s.cfg.RequestTimeout)
+	if s.expiry.IsZero() {
+		set(s, &s.expiry, c.due)
+	}
+}
+
+// inHand: the member works on a call.
+func (s *State) inHand(c *call) {
+	if c.wait == nil && !c.due.IsZero() {
+		set(s, &c.due, time.Time{})
 	}
 }
 
@@ -157,22 +169,23 @@ func (s *State) leaveIdle(m *member) {
 	}
 }
 
-// expireWaits answers the calls that waited too long. All wait equally long, so
-// the oldest is the first.
-func (s *State) expireWaits() {
+// expire answers the calls that waited too long, or were sent too late. All have equally
+// long, so the oldest is the first.
+func (s *State) expire() {
 	if s.expiry.IsZero() || s.expiry.After(s.now) {
 		return
 	}
 	set(s, &s.expiry, time.Time{})
 	for _, c := range byNumber(s.calls) {
-		if c.wait == nil {
+		if c.due.IsZero() {
 			continue
 		}
-		if due := c.since.Add(s.cfg.RequestTimeout); due.After(s.now) {
-			set(s, &s.expiry, due)
+		if c.due.After(s.now) {
+			set(s, &s.expiry, c.due)
 			return
 		}
-		s.callFailed(c, wire.NoAnswer(c.member.slot, s.cfg.RequestTimeout))
+		s.ended(c)
+		s.tell(c.client.Ref, &msg.CallFailed{Call: c.theirs, Err: wire.NoAnswer(c.member.slot, s.cfg.RequestTimeout)})
 	}
 }
 

@@ -186,6 +186,8 @@ func TestResources(t *testing.T) {
 			brokertest.Respond(p, p.Receive(), `{"resources":[{"uri":"file:///a","name":"a"}]}`)
 			brokertest.Respond(p, p.Receive(), `{"resourceTemplates":[]}`)
 			b.Log.Wait(t, `provider "`+slot+`" joined "_all"`)
+			refuse(t, p, "tools/list")
+			refuse(t, p, "prompts/list")
 
 			c.Send(`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"slot:` + slot + `/file:///a"}}`)
 			request := p.Receive()
@@ -202,6 +204,25 @@ func TestResources(t *testing.T) {
 				t.Errorf("the resource of %s is not in %s", slot, list)
 			}
 		}
+	})
+}
+
+// Spec 03 3.3: a provider that declares nothing and has tools is listed with them, and
+// its silence about prompts is no trouble.
+func TestUndeclaredTools(t *testing.T) {
+	everywhere(t, nil, func(t *testing.T, b *brokertest.Broker, dial dialer) {
+		c := open(t, b, dial, "_all")
+		p := b.Dedicated(t, "s")
+		p.Send(joinAll)
+		handshake(t, p, `{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"p","version":"1"}}`)
+		brokertest.Respond(p, p.Receive(), oneTool)
+		if request := p.Receive(); !strings.Contains(request, `"method":"prompts/list"`) {
+			t.Errorf("got %s, want prompts/list", request)
+		}
+		is(t, "members", wanted(t, c, "s-run"), `{"joined":["_broker","s"],"missing":[]}`)
+		c.Send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"s-run"}}`)
+		brokertest.Respond(p, p.Receive(), `{"content":[]}`)
+		is(t, "the call", answer(t, c, `1`), `{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`)
 	})
 }
 

@@ -130,12 +130,15 @@ func snapshot(s *State) []string {
 	for i, m := range s.joined {
 		lines = append(lines, fmt.Sprintf("member %d: %s", i, memberText(s, m)))
 	}
-	for name, slot := range s.gone {
-		lines = append(lines, "gone "+name+" of "+slot)
+	for name, c := range s.gone {
+		lines = append(lines, fmt.Sprintf("gone %s: %q of %s", name, c.own, c.slot))
+	}
+	for k := range s.named {
+		lines = append(lines, fmt.Sprintf("named %d: %v", k, s.named[k].of))
 	}
 	for n, c := range s.calls {
-		lines = append(lines, fmt.Sprintf("call %d: %d of %d to %s id=%s asks=%v in=%v,%v,%v wait=%v", n, c.theirs, c.client.Session, c.member.slot, c.id, c.asks,
-			c.client.Data.calls[c.theirs] == c, c.member.calls[n] == c, c.member.waits[n] == c, c.wait != nil))
+		lines = append(lines, fmt.Sprintf("call %d: %d of %d to %s id=%s asks=%v in=%v,%v,%v wait=%v due=%v", n, c.theirs, c.client.Session, c.member.slot, c.id, c.asks,
+			c.client.Data.calls[c.theirs] == c, c.member.calls[n] == c, c.member.waits[n] == c, c.wait != nil, c.due))
 	}
 	for id, c := range s.asks {
 		lines = append(lines, fmt.Sprintf("ask %d about %d", id, c.number))
@@ -151,8 +154,8 @@ func snapshot(s *State) []string {
 }
 
 func memberText(s *State, m *member) string {
-	text := fmt.Sprintf("%s gen=%d session=%d to=%v request=%d asked=%d declared=%b want=%b joined=%v reason=%q failures=%d retry=%v names=%v",
-		m.slot, m.gen, m.session, m.to, m.request, m.asked, m.declared, m.want, m.joined, m.reason, m.failures, s.retries[m.slot] != nil, m.names)
+	text := fmt.Sprintf("%s gen=%d session=%d to=%v request=%d asked=%d declared=%b want=%b joined=%v reason=%q failures=%d retry=%v names=%v since=%v listed=%b misses=%d at=%v",
+		m.slot, m.gen, m.session, m.to, m.request, m.asked, m.declared, m.want, m.joined, m.reason, m.failures, s.retries[m.slot] != nil, m.names, m.since, m.listed, m.misses, m.retryAt)
 	if m.fetch != nil {
 		text += fmt.Sprintf(" fetch %d pages=%d got=%d cursors=%d", m.fetch.kind, m.fetch.pages, len(m.fetch.got.entries), len(m.fetch.cursors))
 	}
@@ -162,7 +165,7 @@ func memberText(s *State, m *member) string {
 		}
 	}
 	text += fmt.Sprintf(" calls=%d waits=%d suspended=%v", len(m.calls), len(m.waits), m.suspended)
-	text += fmt.Sprintf(" stale=%b refreshed=%v due=%v brokers=%v remarked=%v", m.stale, m.refreshed, s.refreshes[m], m.brokers, m.remarked)
+	text += fmt.Sprintf(" stale=%b refreshed=%v due=%v brokers=%v remarked=%v greeted=%v was=%v", m.stale, m.refreshed, s.refreshes[m], m.brokers, m.remarked, m.greeted, m.was)
 	if m.before != nil {
 		text += " before: " + memberText(s, m.before)
 	}

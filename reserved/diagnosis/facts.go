@@ -98,7 +98,7 @@ type Member struct {
 	// Reason says why it is missing, or, of one that joined, what of its
 	// catalog is, or that it is stale; empty when nothing is.
 	Reason string
-	Since  time.Time // when it joined; zero is unknown
+	Since  time.Time // when it joined, or what its handshake waits for was asked; zero is unknown
 }
 
 // Bridge is the slot on the broker's own standard input and output.

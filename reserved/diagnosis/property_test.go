@@ -44,7 +44,7 @@ func judge(t *testing.T, seed uint64, f *Facts, slot string, p Problem) {
 	if slot != "" && slot != "_all" && p.Slot != "" && p.Slot != slot {
 		t.Fatalf("seed %d: asked about %q and told about %q: %+v", seed, slot, p.Slot, p)
 	}
-	accuses := p.ID == "transport-path-mismatch" || p.ID == "provider-not-responding" || p.ID == "provider-slow"
+	accuses := p.ID == "transport-path-mismatch" || p.ID == "provider-not-responding" || p.ID == "upstream-not-responding" || p.ID == "provider-slow"
 	if !accuses {
 		return
 	}
@@ -102,7 +102,7 @@ func randomFacts(r *rand.Rand) Facts {
 	if r.IntN(3) > 0 {
 		f.Aggregate = &Aggregate{Enabled: r.IntN(3) > 0}
 		for range r.IntN(4) {
-			f.Aggregate.Members = append(f.Aggregate.Members, Member{Slot: name(), Joined: r.IntN(2) == 0, Joining: r.IntN(2) == 0, Restarting: r.IntN(2) == 0, Loop: r.IntN(3) == 0, Reason: pick(r, "", "why")})
+			f.Aggregate.Members = append(f.Aggregate.Members, Member{Slot: name(), Joined: r.IntN(2) == 0, Joining: r.IntN(2) == 0, Restarting: r.IntN(2) == 0, Loop: r.IntN(3) == 0, Reason: pick(r, "", "why"), Since: moment()})
 		}
 	}
 	if r.IntN(2) == 0 {

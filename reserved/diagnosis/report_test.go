@@ -50,7 +50,7 @@ func TestReports(t *testing.T) {
 			silent := f.add("silent", msg.Multiplexed)
 			silent.Answered, silent.Aggregate, silent.SessionCount = false, true, 4
 			silent.waits(1, 6*time.Second)
-			f.Aggregate.Members = append(f.Aggregate.Members, Member{Slot: "silent", Joining: true, Reason: "handshake in progress"})
+			f.Aggregate.Members = append(f.Aggregate.Members, Member{Slot: "silent", Joining: true, Reason: "handshake in progress", Since: ago(6 * time.Second)})
 			f.Aggregate.Members[1].Reason = "prompts/list failed: Method not allowed (-32000)"
 			f.add("quiet", msg.Dedicated)
 			lost := f.add("shared/lost", msg.Dedicated)

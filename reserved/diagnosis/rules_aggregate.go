@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -107,20 +108,20 @@ func aggregateMissingMember(d *diagnosis) (found []Problem) {
 		if !d.about(s.Name) && d.slot != wire.SlotAggregate || !d.leftOut(s) || d.members[s.Name].Loop {
 			continue
 		}
-		reason := d.members[s.Name].Reason
-		if reason == "" {
-			reason = "no handshake has been seen"
+		m := d.members[s.Name]
+		reason := cmp.Or(m.Reason, "no handshake has been seen")
+		e := Evidence{
+			{"reason", reason}, {"connectedForMs", d.ageMs(s.ConnectedSince)}, {"pendingCount", s.PendingCount},
+			{"oldestPendingMs", d.ageMs(s.OldestPending)}, {"transport", transport(s)},
+		}
+		if m.Joining {
+			e = append(e, Field{"handshakeWaitsMs", d.ageMs(m.Since)})
 		}
 		found = append(found, Problem{
 			ID: "aggregate-member-missing", Severity: Warning, Slot: s.Name,
-			Symptom: fmt.Sprintf("The provider of slot %s asked to join _all and is not in it: %s.", quote(s.Name), reason),
-			Evidence: Evidence{
-				{"reason", reason}, {"connectedForMs", d.ageMs(s.ConnectedSince)}, {"pendingCount", s.PendingCount},
-				{"oldestPendingMs", d.ageMs(s.OldestPending)}, {"transport", transport(s)},
-			},
-			Fix: fmt.Sprintf("_all opens a provider with initialize, then tools/list and prompts/list; call the same at %s to see what it answers. "+
-				"Install the message handler before connecting, answer initialize with a result, and connect again: "+
-				"membership is decided anew with each connection. %s", d.mcpURL(s.Name), d.deadline()),
+			Symptom:  fmt.Sprintf("The provider of slot %s asked to join _all and is not in it: %s.", quote(s.Name), reason),
+			Evidence: e,
+			Fix:      d.admit(s.Name, reason),
 		})
 	}
 	return found
@@ -162,8 +163,8 @@ func (d *diagnosis) leftOut(s *Slot) bool {
 	switch {
 	case !s.Connected || !s.SlotInfo.Aggregate || m.Joined || d.starting(s):
 		return false
-	case m.Joining:
-		return s.PendingCount > 0 && d.slow(s.OldestPending)
+	case m.Joining: // a client's call that came before may hold it up
+		return d.slow(m.Since) && (s.PendingCount == 0 || !s.OldestPending.Before(m.Since))
 	case known:
 		return true
 	}
@@ -183,8 +184,7 @@ func aggregateIncomplete(d *diagnosis) (found []Problem) {
 			ID: "aggregate-member-incomplete", Severity: Warning, Slot: m.Slot,
 			Symptom:  fmt.Sprintf("_all shows only a part of what slot %s publishes: %s.", quote(m.Slot), m.Reason),
 			Evidence: Evidence{{"reason", m.Reason}, {"joinedForMs", d.ageMs(m.Since)}},
-			Fix: fmt.Sprintf("Call tools/list and prompts/list at %s and compare. The provider has to end each list with a page without nextCursor and never to repeat a cursor; "+
-				"once it does, it sends notifications/tools/list_changed or connects again, and _all lists it anew.", d.mcpURL(m.Slot)),
+			Fix:      d.complete(m.Slot, m.Reason),
 		})
 	}
 	return found

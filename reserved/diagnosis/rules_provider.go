@@ -72,27 +72,40 @@ func notResponding(d *diagnosis) (found []Problem) {
 	return found
 }
 
-// slowProvider: it has spoken before, so its framing and its path are right. Whether
-// it has ever answered a request is not known.
+// slowProvider: it has spoken before, so its framing and its path are right. That it has
+// ever answered a request is known only of an upstream, which has answered initialize.
 func slowProvider(d *diagnosis) (found []Problem) {
 	for s := range d.inScope {
-		if !d.waiting(s) || s.Transport != msg.Dedicated && s.Transport != msg.Multiplexed || !s.Answered {
+		if !d.waiting(s) || s.Transport == msg.Loopback || !s.Answered {
 			continue
+		}
+		who := "provider"
+		if s.Transport == msg.Upstream {
+			who = "upstream"
 		}
 		found = append(found, Problem{
 			ID: "provider-slow", Severity: Info, Slot: s.Name,
-			Symptom: fmt.Sprintf("The provider of slot %s has sent messages since it connected, and %s without its answer, the oldest for %s.",
-				quote(s.Name), waitFor(s.PendingCount), d.age(s.OldestPending)),
+			Symptom: fmt.Sprintf("The %s of slot %s has sent messages since it connected, and %s without its answer, the oldest for %s.",
+				who, quote(s.Name), waitFor(s.PendingCount), d.age(s.OldestPending)),
 			Evidence: Evidence{
 				{"transport", s.Transport}, {"pendingCount", s.PendingCount}, {"oldestPendingMs", d.ageMs(s.OldestPending)},
 				{"heardSinceConnected", true}, {"slowAfterMs", d.slowFrom.Milliseconds()}, {"providerRequestTimeoutMs", d.RequestTimeoutMs},
 			},
-			Fix: "Nothing, if the tool is meant to take that long. If no request is ever answered, see that each answer has the id of its request. " + d.deadline() +
-				" A tool that needs longer sends notifications/progress, which extends the deadline up to ten times. " +
-				"If it hangs, cancel the call with notifications/cancelled, or restart the provider: its requests then fail at once.",
+			Fix: d.whatHolds(s),
 		})
 	}
 	return found
+}
+
+// whatHolds says what to do about a request that takes long.
+func (d *diagnosis) whatHolds(s *Slot) string {
+	const meant = "Nothing, if the tool is meant to take that long. "
+	const progress = "A tool that needs longer sends notifications/progress, which extends the deadline up to ten times. "
+	if s.Transport == msg.Upstream {
+		return meant + progress + "If it hangs: " + d.lookInto(s)
+	}
+	return meant + "If no request is ever answered, see that each answer has the id of its request. " + d.deadline() + " " + progress +
+		"If it hangs, cancel the call with notifications/cancelled, or restart the provider: its requests then fail at once."
 }
 
 // queueNearBound: at the bound calls are refused.

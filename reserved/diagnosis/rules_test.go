@@ -129,12 +129,27 @@ func TestRules(t *testing.T) {
 			f.Aggregate.Members[1] = Member{Slot: "pump-1", Reason: "initialize refused: no"}
 		}, "_broker", nil},
 		{"asked to join a moment ago", func(f *Facts) {
-			f.Aggregate.Members[1] = Member{Slot: "pump-1", Joining: true, Reason: "handshake in progress"}
+			f.Aggregate.Members[1] = Member{Slot: "pump-1", Joining: true, Reason: "handshake in progress", Since: ago(quick)}
 			f.pump().waits(1, quick)
 		}, "", nil},
 		{"asked to join and does not answer", func(f *Facts) {
-			f.Aggregate.Members[1] = Member{Slot: "pump-1", Joining: true, Reason: "handshake in progress"}
-			f.pump().waits(1, slow)
+			f.Aggregate.Members[1] = Member{Slot: "pump-1", Joining: true, Reason: "handshake in progress", Since: ago(slow)}
+		}, "", []string{"warning aggregate-member-missing pump-1"}},
+		{"the same, while calls of clients are answered", func(f *Facts) {
+			f.Aggregate.Members[1] = Member{Slot: "pump-1", Joining: true, Reason: "handshake in progress", Since: ago(slow)}
+			f.pump().waits(1, time.Second)
+		}, "", []string{"warning aggregate-member-missing pump-1"}},
+		{"asked to join while a call of a client is slow", func(f *Facts) {
+			f.Aggregate.Members[1] = Member{Slot: "pump-1", Joining: true, Reason: "handshake in progress", Since: ago(time.Second)}
+			f.pump().waits(2, 30*time.Second)
+		}, "", []string{"info provider-slow pump-1"}},
+		{"the same, and the handshake waits for it", func(f *Facts) {
+			f.Aggregate.Members[1] = Member{Slot: "pump-1", Joining: true, Reason: "handshake in progress", Since: ago(20 * time.Second)}
+			f.pump().waits(2, 30*time.Second)
+		}, "", []string{"info provider-slow pump-1"}},
+		{"asked to join, and no call is older than the handshake", func(f *Facts) {
+			f.Aggregate.Members[1] = Member{Slot: "pump-1", Joining: true, Reason: "handshake in progress", Since: ago(slow)}
+			f.pump().waits(2, slow)
 		}, "", []string{"warning aggregate-member-missing pump-1", "info provider-slow pump-1"}},
 		{"connected a moment ago and unknown to _all", func(f *Facts) {
 			f.Aggregate.Members = f.Aggregate.Members[:1]

@@ -141,7 +141,7 @@ func authRefused(d *diagnosis) (found []Problem) {
 func crashLoop(d *diagnosis) (found []Problem) {
 	for i := range d.upstreams(func(i *msg.Instance) bool { return i.CrashLoop }) {
 		severity, state := Warning, "It is up at present, and has not stayed up long enough to have proved itself"
-		if i.Verdict == msg.Failed {
+		if i.Verdict == msg.Failed || !i.NextRetry.IsZero() {
 			severity, state = Error, "It is down: "+d.attempts(i)
 		}
 		found = append(found, Problem{
@@ -228,14 +228,14 @@ func down(i *msg.Instance) string {
 // unhealthy: its checks fail. One the broker has ended for that is no crash.
 func unhealthy(d *diagnosis) (found []Problem) {
 	for i := range d.upstreams(func(i *msg.Instance) bool {
-		return i.Verdict == msg.Unhealthy || i.Verdict == msg.Degraded || i.Verdict == msg.Failed && i.Cause == msg.CauseChecks && !i.GaveUp
+		return !i.GaveUp && (i.Verdict == msg.Unhealthy || i.Verdict == msg.Degraded || i.Verdict == msg.Failed && i.Cause == msg.CauseChecks)
 	}) {
 		severity, what := Error, "is connected and unhealthy: as many checks in a row failed as healthCheck.failureThreshold, and its connection is being made again"
 		switch {
 		case i.Verdict == msg.Degraded:
 			severity, what = Warning, "is connected and degraded: its last check failed"
-		case i.Verdict == msg.Failed:
-			what = "was ended by the broker, since its checks failed; " + d.attempts(i)
+		case i.Verdict == msg.Failed, !i.NextRetry.IsZero():
+			what = "was ended by the broker, since its checks failed, and is down; " + d.attempts(i)
 		case i.Unremedied:
 			what = "is connected and unhealthy: its checks fail as they did before its connection was made again, so it goes on serving and is not restarted for that"
 		}
@@ -284,29 +284,33 @@ func liveOnly(d *diagnosis) (found []Problem) {
 	return found
 }
 
-// upstreamNotResponding: an upstream has always answered initialize, so what
-// counts is the age of the request alone.
+// upstreamNotResponding: it has not said a word since it connected. Of one that has,
+// slowProvider speaks.
 func upstreamNotResponding(d *diagnosis) (found []Problem) {
 	for s := range d.inScope {
-		if !d.waiting(s) || s.Transport != msg.Upstream {
+		if !d.waiting(s) || s.Transport != msg.Upstream || s.Answered {
 			continue
-		}
-		look := fmt.Sprintf("For a child process run %s, which has the last lines of its standard error; for a remote server see that its URL answers with JSON-RPC and not with a page. ", command("logs", s.Name))
-		if i := d.instance(s.Name); i != nil && isProcess(i) {
-			look = fmt.Sprintf("Run %s for the last lines of its standard error. ", command("logs", i.Slot))
-		} else if i != nil {
-			look = fmt.Sprintf("See that %s answers with JSON-RPC and not with a page, and read that server's log. ", i.Target)
 		}
 		found = append(found, Problem{
 			ID: "upstream-not-responding", Severity: Warning, Slot: s.Name,
-			Symptom: fmt.Sprintf("The upstream of slot %s has %s in flight, the oldest for %s.", quote(s.Name), count(s.PendingCount, "request"), d.age(s.OldestPending)),
-			Evidence: Evidence{
-				{"transport", s.Transport}, {"pendingCount", s.PendingCount}, {"oldestPendingMs", d.ageMs(s.OldestPending)},
-				{"slowAfterMs", d.slowFrom.Milliseconds()}, {"providerRequestTimeoutMs", d.RequestTimeoutMs},
-			},
-			Fix: "Nothing, if the tool is meant to take that long; one that sends notifications/progress extends its deadline up to ten times. Otherwise: " + look +
-				fmt.Sprintf("%s makes its connection again; requests in flight then fail at once. ", command("restart", s.Name)) + d.deadline(),
+			Symptom: fmt.Sprintf("The upstream of slot %s has been connected for %s and has not sent a JSON-RPC message, with %s in flight, the oldest for %s.",
+				quote(s.Name), d.age(s.ConnectedSince), count(s.PendingCount, "request"), d.age(s.OldestPending)),
+			Evidence: append(Evidence{
+				{"transport", s.Transport}, {"pendingCount", s.PendingCount}, {"providerRequestTimeoutMs", d.RequestTimeoutMs},
+			}, d.silence(s)...),
+			Fix: d.lookInto(s),
 		})
 	}
 	return found
+}
+
+// lookInto says how to find out what keeps an upstream, and what ends its requests.
+func (d *diagnosis) lookInto(s *Slot) string {
+	look := fmt.Sprintf("For a child process run %s, which has the last lines of its standard error; for a remote server see that its URL answers with JSON-RPC and not with a page. ", command("logs", s.Name))
+	if i := d.instance(s.Name); i != nil && isProcess(i) {
+		look = fmt.Sprintf("Run %s for the last lines of its standard error. ", command("logs", i.Slot))
+	} else if i != nil {
+		look = fmt.Sprintf("See that %s answers with JSON-RPC and not with a page, and read that server's log. ", i.Target)
+	}
+	return look + fmt.Sprintf("%s makes its connection again; requests in flight then fail at once. ", command("restart", s.Name)) + d.deadline()
 }

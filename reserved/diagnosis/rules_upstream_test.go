@@ -107,7 +107,7 @@ func TestUpstreamRules(t *testing.T) {
 		{"its checks go on to fail", func(_ *Facts, _ *Slot, i *msg.Instance) { i.Verdict, i.Unremedied = msg.Unhealthy, true }, "", []string{"error upstream-unhealthy up"}},
 		{"given up after its checks", func(_ *Facts, s *Slot, i *msg.Instance) {
 			fails(s, i, 3)
-			i.Cause, i.GaveUp, i.NextRetry = msg.CauseChecks, true, time.Time{}
+			i.Verdict, i.Cause, i.GaveUp, i.NextRetry = msg.Unhealthy, msg.CauseChecks, true, time.Time{}
 		}, "", []string{"error upstream-gave-up up"}},
 		{"killed while it served", func(_ *Facts, s *Slot, i *msg.Instance) { fails(s, i, 1); i.Cause = msg.CauseEnded }, "", []string{"error upstream-failed up"}},
 		{"another provider holds its slot", func(f *Facts, s *Slot, i *msg.Instance) {
@@ -116,11 +116,25 @@ func TestUpstreamRules(t *testing.T) {
 		}, "", []string{"error upstream-failed up"}},
 		{"unhealthy, asked about another", func(_ *Facts, _ *Slot, i *msg.Instance) { i.Verdict = msg.Unhealthy }, "pump-1", nil},
 
-		{"a slow call", func(_ *Facts, s *Slot, _ *msg.Instance) { s.waits(1, 6*time.Second) }, "", []string{"warning upstream-not-responding up"}},
-		{"the same, never a word", func(_ *Facts, s *Slot, _ *msg.Instance) { s.Answered = false; s.waits(1, 6*time.Second) }, "up", []string{"warning upstream-not-responding up"}},
+		{"a slow call of one that has answered before", func(_ *Facts, s *Slot, _ *msg.Instance) { s.waits(1, 30*time.Second) }, "", []string{"info provider-slow up"}},
+		{"the same, asked about it", func(_ *Facts, s *Slot, _ *msg.Instance) { s.waits(1, 30*time.Second) }, "up", []string{"info provider-slow up"}},
+		{"the same, asked about another", func(_ *Facts, s *Slot, _ *msg.Instance) { s.waits(1, 30*time.Second) }, "pump-1", nil},
 		{"the same, of an upstream that is not described", func(f *Facts, s *Slot, _ *msg.Instance) { f.Instances = f.Instances[:0]; s.waits(1, 6*time.Second) }, "",
-			[]string{"warning upstream-not-responding up"}},
+			[]string{"info provider-slow up"}},
+		{"the same, with one process for each session", func(_ *Facts, s *Slot, i *msg.Instance) {
+			i.Verdict, i.Isolated = msg.Live, true
+			s.waits(1, 6*time.Second)
+		}, "",
+			[]string{"info provider-slow up"}},
 		{"a quick call", func(_ *Facts, s *Slot, _ *msg.Instance) { s.waits(9, 5*time.Second) }, "", nil},
+		{"never a word", func(_ *Facts, s *Slot, _ *msg.Instance) { s.Answered = false; s.waits(1, 6*time.Second) }, "", []string{"warning upstream-not-responding up"}},
+		{"the same, asked about it", func(_ *Facts, s *Slot, _ *msg.Instance) { s.Answered = false; s.waits(1, 6*time.Second) }, "up", []string{"warning upstream-not-responding up"}},
+		{"the same, of an upstream that is not described", func(f *Facts, s *Slot, _ *msg.Instance) {
+			f.Instances, s.Answered = f.Instances[:0], false
+			s.waits(1, 6*time.Second)
+		}, "", []string{"warning upstream-not-responding up"}},
+		{"never a word, but not for long", func(_ *Facts, s *Slot, _ *msg.Instance) { s.Answered = false; s.waits(9, 5*time.Second) }, "", nil},
+		{"never a word, and never asked", func(_ *Facts, s *Slot, _ *msg.Instance) { s.Answered = false }, "", nil},
 		{"it has not answered initialize yet", func(_ *Facts, s *Slot, i *msg.Instance) {
 			i.Verdict, i.Since = msg.Starting, time.Time{}
 			s.waits(1, 6*time.Second)
@@ -128,7 +142,7 @@ func TestUpstreamRules(t *testing.T) {
 		{"the same, and _all waits for it", func(f *Facts, s *Slot, i *msg.Instance) {
 			i.Verdict, i.Since = msg.Starting, time.Time{}
 			s.waits(1, 6*time.Second)
-			f.Aggregate.Members[2] = Member{Slot: "up", Joining: true, Reason: "handshake in progress"}
+			f.Aggregate.Members[2] = Member{Slot: "up", Joining: true, Reason: "handshake in progress", Since: ago(6 * time.Second)}
 		}, "", nil},
 		{"calls that are held back", func(_ *Facts, s *Slot, i *msg.Instance) {
 			s.leaves()
@@ -194,10 +208,18 @@ func TestUpstreamSymptoms(t *testing.T) {
 			fails(s, i, 1)
 			i.Cause, i.Error = msg.CauseChecks, "Readiness check (ls) failed: x"
 		}, "upstream-unhealthy",
-			`Upstream "up" was ended by the broker, since its checks failed; the next attempt is in 10s. Readiness check (ls) failed: x.`, ""},
-		{func(_ *Facts, s *Slot, i *msg.Instance) { s.waits(2, 7*time.Second) }, "upstream-not-responding",
-			`The upstream of slot "up" has 2 requests in flight, the oldest for 7s.`,
-			`{"transport":"stdio","pendingCount":2,"oldestPendingMs":7000,"slowAfterMs":5000,"providerRequestTimeoutMs":60000}`},
+			`Upstream "up" was ended by the broker, since its checks failed, and is down; the next attempt is in 10s. Readiness check (ls) failed: x.`, ""},
+		{func(_ *Facts, s *Slot, i *msg.Instance) {
+			fails(s, i, 2)
+			i.Verdict, i.Cause, i.Error = msg.Unhealthy, msg.CauseChecks, "Readiness check (ls) failed: x"
+		}, "upstream-unhealthy",
+			`Upstream "up" was ended by the broker, since its checks failed, and is down; 2 attempts in a row failed, and the next one is in 10s. Readiness check (ls) failed: x.`, ""},
+		{func(_ *Facts, s *Slot, i *msg.Instance) { s.Answered = false; s.waits(2, 7*time.Second) }, "upstream-not-responding",
+			`The upstream of slot "up" has been connected for 60s and has not sent a JSON-RPC message, with 2 requests in flight, the oldest for 7s.`,
+			`{"transport":"stdio","pendingCount":2,"providerRequestTimeoutMs":60000,"oldestPendingMs":7000,"connectedForMs":60000,"heardSinceConnected":false,"slowAfterMs":5000}`},
+		{func(_ *Facts, s *Slot, i *msg.Instance) { s.waits(2, 7*time.Second) }, "provider-slow",
+			`The upstream of slot "up" has sent messages since it connected, and 2 requests wait without its answer, the oldest for 7s.`,
+			`{"transport":"stdio","pendingCount":2,"oldestPendingMs":7000,"heardSinceConnected":true,"slowAfterMs":5000,"providerRequestTimeoutMs":60000}`},
 		{func(f *Facts, s *Slot, i *msg.Instance) { restarts(f, s, i); i.Restarts = 1 }, "aggregate-member-restarting",
 			`The upstream of slot "up" is being started again. _all shows what it published before, and calls of it wait: its lists are those of before the restart.`,
 			`{"reason":"its lists are those of before the restart","joinedForMs":60000,"verdict":"starting","restarts":1}`},
@@ -229,6 +251,7 @@ func TestUpstreamFixes(t *testing.T) {
 		func(_ *Slot, i *msg.Instance) { i.Verdict, i.Check = msg.Degraded, "tools/list" },
 		func(_ *Slot, i *msg.Instance) { i.Verdict, i.Check = msg.Live, "tools/list" },
 		func(s *Slot, _ *msg.Instance) { s.waits(1, time.Minute) },
+		func(s *Slot, _ *msg.Instance) { s.Answered = false; s.waits(1, time.Minute) },
 	}
 	required := map[string]string{
 		"stdioUpstreams": "command = 'x'", "mcpServers": "url = 'https://x/mcp'", "mcpbBundles": "path = 'x'\npublicKey = 'x'",
@@ -311,6 +334,9 @@ func TestFixesFitTheKind(t *testing.T) {
 		{"bundle", "upstream-failed", "Run 'broker logs up' for the last lines it wrote to standard error.", func(_ *Facts, s *Slot, i *msg.Instance) { fails(s, i, 1) }},
 		{"stdio", "upstream-failed", `Give the entry of [[stdioUpstreams]] with name = "up" of broker.toml another name, or end that provider;`,
 			func(_ *Facts, s *Slot, i *msg.Instance) { fails(s, i, 1); i.Cause = msg.CauseSlot }},
+		{"stdio", "provider-slow", "If it hangs: Run 'broker logs up' for the last lines of its standard error. 'broker restart up' makes its connection again",
+			func(_ *Facts, s *Slot, _ *msg.Instance) { s.waits(1, time.Minute) }},
+		{"sse", "provider-slow", "If it hangs: See that npx server answers with JSON-RPC", func(_ *Facts, s *Slot, _ *msg.Instance) { s.waits(1, time.Minute) }},
 		{"sse", "upstream-unhealthy", `The server has no tool "ls": names are case-sensitive`,
 			func(_ *Facts, _ *Slot, i *msg.Instance) {
 				i.Verdict, i.Unremedied, i.ToolMissing = msg.Unhealthy, true, true

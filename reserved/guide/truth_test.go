@@ -106,10 +106,10 @@ func TestJSONIsValid(t *testing.T) {
 // Every text of the broker that a page quotes is what the broker says.
 func TestQuotedTexts(t *testing.T) {
 	texts := []string{
-		wire.UpstreamDown("files", "it exited with code 1", "Attempt 1 failed, the next one is in 30s").Message,
+		wire.UpstreamDown("files", "it exited with code 1", "Attempt 1 failed, the next one is at 2026-01-02 09:27:29 (UTC)").Message,
 		wire.ManagedSlot("files").Message, wire.ManagedSlot("pump-1").Message,
 		wire.NotConnected("pump-1").Message, wire.Disconnected("pump-1").Message, wire.NoAnswer("pump-1", time.Minute).Message,
-		wire.NoLongerConnected("pump-1").Message, wire.UnknownAggregated("tool", "x").Message,
+		wire.NoLongerConnected("pump-1").Message, wire.LeftOut("pump-1", "x").Message, wire.UnknownAggregated("tool", "x").Message,
 		wire.SlotBusy("pump-1", "maxPendingPerSlot", 1024).Message, wire.SessionBusy(64).Message,
 		wire.SubscriptionLimit("maxSubscriptionsPerClient", 64).Message, wire.DuplicateID([]byte(`"a"`)).Message,
 		wire.NoDiscovery("2025-11-25").Message, wire.TooManySlots("pump-1", 10000).Message,
