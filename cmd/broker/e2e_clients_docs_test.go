@@ -90,7 +90,7 @@ func TestClientsDocErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range []*wire.Error{wire.NoLongerConnected("pump-1"), wire.UnknownAggregated("tool", "lathe-start")} {
+	for _, e := range []*wire.Error{wire.NoLongerConnected("pump-1"), wire.LeftOut("pump-1", "handshake in progress"), wire.UnknownAggregated("tool", "lathe-start")} {
 		golden = fmt.Appendf(golden, ": %d %s\n", e.Code, e.Message)
 	}
 	rows := regexp.MustCompile("(?m)^\\| (-32\\d{3}) `(.*?)` \\|").FindAllStringSubmatch(readClientsDoc(t).text, -1)
