@@ -128,7 +128,16 @@ func must(err error) {
 // rest waits to be killed.
 func rest() { time.Sleep(10 * time.Minute) }
 
-// echo answers each request with itself, and ends with its stdin.
+// reply answers a request with itself, and initialize as a server does.
+func reply(id json.RawMessage, method string, line []byte) {
+	result := bytes.TrimRight(line, "\n")
+	if method == "initialize" {
+		result = []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"echo","version":"1"}}`)
+	}
+	fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", id, result)
+}
+
+// echo answers each request, and ends with its stdin.
 func echo() {
 	in := bufio.NewReader(os.Stdin)
 	for {
@@ -138,11 +147,12 @@ func echo() {
 		}
 		must(err)
 		var request struct {
-			ID json.RawMessage `json:"id"`
+			ID     json.RawMessage `json:"id"`
+			Method string          `json:"method"`
 		}
 		must(json.Unmarshal(line, &request))
 		if request.ID != nil {
-			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", request.ID, bytes.TrimRight(line, "\n"))
+			reply(request.ID, request.Method, line)
 		}
 	}
 }
@@ -167,13 +177,14 @@ func sulks(dir string) {
 		must(err)
 		var request struct {
 			ID     json.RawMessage `json:"id"`
+			Method string          `json:"method"`
 			Params struct {
 				Name string `json:"name"`
 			} `json:"params"`
 		}
 		must(json.Unmarshal(line, &request))
 		if request.ID != nil {
-			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", request.ID, bytes.TrimRight(line, "\n"))
+			reply(request.ID, request.Method, line)
 		}
 		if isFirst && request.Params.Name == "one" {
 			sulk(in, heard)
