@@ -284,6 +284,10 @@ func TestOneCallOneUpstream(t *testing.T) {
 	for i := range n {
 		h.verdict(fmt.Sprint("u", i), msg.Live)
 		h.Log.Wait(t, fmt.Sprintf(`provider "u%d" joined "_all"`, i))
+		asked := func() bool { return strings.Contains(strings.Join(journal(t, file(i)), ";"), " prompts/list") }
+		if !eventually(asked) { // the last thing that _all asks (spec 03 3.3)
+			t.Fatalf("upstream %d read %q", i, journal(t, file(i)))
+		}
 	}
 	before := make([][]string, n)
 	for i := range n {
