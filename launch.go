@@ -114,13 +114,13 @@ func (l launcher) remote(ctx context.Context, s config.MCPServer, owner msg.Ref,
 func (l launcher) bundle(ctx context.Context, b config.MCPBBundle, owner msg.Ref, gen uint64) (func(), error) {
 	e := l.expander(&b.Upstream)
 	env := e.environment("", b.Env)
-	answers := e.answers(b.UserConfig)
+	given := answers(b.UserConfig, e.text)
 	if e.err != nil {
 		return nil, e.err
 	}
 	launch, err := bundle.Open(ctx, bundle.Options{
 		Name: b.Name, Path: absolute(l.dir, b.Path), PublicKey: absolute(l.dir, b.PublicKey), Signature: absolute(l.dir, b.Signature),
-		UserConfig: answers, BaseDir: l.dir, CacheDir: filepath.Join(l.dir, ".cache", "mcpb"),
+		UserConfig: given, BaseDir: l.dir, CacheDir: filepath.Join(l.dir, ".cache", "mcpb"),
 	})
 	if err != nil {
 		return nil, err
@@ -241,20 +241,20 @@ func (e *expander) environment(file string, table map[string]string) map[string]
 	return env
 }
 
-// answers expands the texts among the answers for a bundle.
-func (e *expander) answers(given map[string]any) map[string]any {
+// answers expands the texts among the answers for a bundle with text, which is told the
+// name of each.
+func answers(given map[string]any, text func(setting, s string) string) map[string]any {
 	out := make(map[string]any, len(given))
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		switch v := given[name].(type) {
 		case string:
-			out[name] = e.text("userConfig."+name, v)
+			out[name] = text("userConfig."+name, v)
 		case []any:
-			list := make([]any, len(v))
+			list := slices.Clone(v)
 			for i, item := range v {
 				if s, ok := item.(string); ok {
-					item = e.text(fmt.Sprintf("userConfig.%s[%d]", name, i), s)
+					list[i] = text(fmt.Sprintf("userConfig.%s[%d]", name, i), s)
 				}
-				list[i] = item
 			}
 			out[name] = list
 		default:

@@ -251,7 +251,7 @@ func dialPort(u *url.URL) string {
 
 func (r *rehearsal) bundle(ctx context.Context, b *config.MCPBBundle) {
 	r.table("env", b.Env)
-	answers := r.answers(b.UserConfig)
+	given := answers(b.UserConfig, r.text)
 	r.Found = b.Path
 	for _, file := range []struct{ setting, path string }{{"path", b.Path}, {"publicKey", b.PublicKey}, {"signature", b.Signature}} {
 		if file.path == "" {
@@ -260,20 +260,20 @@ func (r *rehearsal) bundle(ctx context.Context, b *config.MCPBBundle) {
 		r.miss(file.setting, isFile(file.path))
 	}
 	if len(r.Missing) == 0 {
-		err := r.unpack(ctx, b, answers)
+		err := r.unpack(ctx, b, given)
 		r.miss(settingBehind(err), err)
 	}
 }
 
 // unpack does with a bundle all that its start does, elsewhere.
-func (r *rehearsal) unpack(ctx context.Context, b *config.MCPBBundle, answers map[string]any) error {
+func (r *rehearsal) unpack(ctx context.Context, b *config.MCPBBundle, given map[string]any) error {
 	dir, err := os.MkdirTemp("", "mcpb-")
 	if err != nil {
 		return fmt.Errorf("unpack the bundle: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	_, err = bundle.Open(ctx, bundle.Options{
-		Path: b.Path, PublicKey: b.PublicKey, Signature: b.Signature, UserConfig: answers, BaseDir: r.variables.Dir, CacheDir: dir,
+		Path: b.Path, PublicKey: b.PublicKey, Signature: b.Signature, UserConfig: given, BaseDir: r.variables.Dir, CacheDir: dir,
 	})
 	return err
 }
@@ -289,23 +289,4 @@ func settingBehind(err error) string {
 		return "signature"
 	}
 	return "path"
-}
-
-func (r *rehearsal) answers(given map[string]any) map[string]any {
-	out := maps.Clone(given)
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		switch v := given[name].(type) {
-		case string:
-			out[name] = r.text("userConfig."+name, v)
-		case []any:
-			list := slices.Clone(v)
-			for i, item := range v {
-				if s, ok := item.(string); ok {
-					list[i] = r.text(fmt.Sprintf("userConfig.%s[%d]", name, i), s)
-				}
-			}
-			out[name] = list
-		}
-	}
-	return out
 }
