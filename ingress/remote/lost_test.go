@@ -4,8 +4,6 @@ import (
 	"io"
 	"net/http"
 	"testing"
-
-	"mcpbroker/actors/wire"
 )
 
 // 07 row 2: HTTP 400 is about the session only where it says so. What a tool says of
@@ -84,14 +82,7 @@ func badRequest(method, body string) func(http.ResponseWriter, *http.Request, []
 // once the calls under way in it are over.
 func TestLostSessionEnded(t *testing.T) {
 	s := newServer(t)
-	held, release := make(chan struct{}, 1), make(chan struct{})
-	s.call = func(w http.ResponseWriter, r *http.Request, f *wire.Frame) {
-		if string(f.Method) == "slow" {
-			held <- struct{}{}
-			await(r, release)
-		}
-		respond(w, echo(f))
-	}
+	held, release := s.slowly()
 	b := connect(t, Config{URL: s.URL})
 	s.settled(b)
 	s.set(func() { s.before = badRequest("b", "no valid session") })

@@ -275,6 +275,19 @@ func (s *server) kill() {
 	s.Close()
 }
 
+// slowly has calls of "slow" answered once release is closed; held tells that one is there.
+func (s *server) slowly() (held <-chan struct{}, release chan struct{}) {
+	began, release := make(chan struct{}, 1), make(chan struct{})
+	s.call = func(w http.ResponseWriter, r *http.Request, f *wire.Frame) {
+		if string(f.Method) == "slow" {
+			began <- struct{}{}
+			await(r, release)
+		}
+		respond(w, echo(f))
+	}
+	return began, release
+}
+
 // restart starts a server without memory in the place of s.
 func (s *server) restart() *server {
 	s.t.Helper()

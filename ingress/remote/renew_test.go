@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"mcpbroker/actors/msg"
-	"mcpbroker/actors/wire"
 )
 
 // The slot is told of a session that was opened again before it gets anything of it,
@@ -149,14 +148,7 @@ func TestSecondInitializeRefused(t *testing.T) {
 // A session that a second initialize has replaced ends behind the calls under way in it.
 func TestReplacedSessionEnds(t *testing.T) {
 	s := newServer(t)
-	held, release := make(chan struct{}, 1), make(chan struct{})
-	s.call = func(w http.ResponseWriter, r *http.Request, f *wire.Frame) {
-		if string(f.Method) == "slow" {
-			held <- struct{}{}
-			await(r, release)
-		}
-		respond(w, echo(f))
-	}
+	held, release := s.slowly()
 	b := connect(t, Config{URL: s.URL})
 	s.settled(b)
 	b.send(request(2, "slow"))
