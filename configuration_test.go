@@ -37,16 +37,18 @@ func TestConfigurationIsReported(t *testing.T) {
 	says("after the change was taken back", `"needsRestart":[]}`, "not "+refused, "not "+waiting)
 }
 
-// What clients are told of a refused file holds no value of a setting.
+// What clients are told of a refused file holds no value of a setting. The numbers are
+// longer than any that the answers have by themselves: ports, ages, names of folders.
 func TestRefusalWithoutValues(t *testing.T) {
+	const digits = "7770001117770001"
 	h := newHouse(t, "")
 	c := h.client("_broker")
 	for _, tt := range []struct{ lines, want string }{
 		{"headers = { Authorization = hunter2 }", `expected value but found \"***\" instead`},
-		{"env = { TOKEN = 31337 }", `unknown key \"env\"`},
-		{"headers = { Authorization = 31337 }", `must be`},
-		{"retry = { attempts = 3.1.337 }", "broker.toml:"},
-		{"retry = { attempts = 0_337_ }", "Invalid integer"},
+		{"env = { TOKEN = " + digits + " }", `unknown key \"env\"`},
+		{"headers = { Authorization = " + digits + " }", `must be`},
+		{"retry = { attempts = 3.1." + digits + " }", "broker.toml:"},
+		{"retry = { attempts = 0_" + digits + "_ }", "Invalid integer"},
 		{`url = "hunter2"`, "duplicate key"},
 	} {
 		_, err := h.load("[[mcpServers]]\nname = 'x'\nurl = 'http://x/mcp'\n" + tt.lines + "\n")
@@ -57,7 +59,7 @@ func TestRefusalWithoutValues(t *testing.T) {
 		h.ReloadRefused(err)
 		for _, tool := range []string{"broker_info", "broker_diagnose"} {
 			got := h.text(c, tool, "{}")
-			if !strings.Contains(got, tt.want) || strings.Contains(got, "hunter") || strings.Contains(got, "337") {
+			if !strings.Contains(got, tt.want) || strings.Contains(got, "hunter") || strings.Contains(got, digits) {
 				t.Errorf("%s: %s of %q: %s", tt.lines, tool, err, got)
 			}
 		}

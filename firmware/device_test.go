@@ -35,6 +35,14 @@ func startTool(t *testing.T, name, port string, args ...string) *process {
 	return command(t, hostTool(t, name), append(all, args...)...).start()
 }
 
+// awaitServed waits until the broker has opened a slot of the device. A device that
+// ended its connection by itself may be back before the broker knows, and is refused
+// then: how often it came up tells nothing.
+func (p *process) awaitServed(slot string) {
+	p.t.Helper()
+	p.next(`^in ` + slot + ` .*"method":"notifications/initialized"`)
+}
+
 // awaitConnect waits for the nth time a device comes up.
 func (p *process) awaitConnect(n int) {
 	p.t.Helper()

@@ -89,8 +89,7 @@ func TestBoard(t *testing.T) {
 			}
 			board.next(disconnected)
 			b.next(`provider "pump-1" disconnected after .*: it closed the connection with 1009$`)
-			board.awaitConnect(3)
-			s.echo("pump-1", strings.Repeat("y", 3000))
+			open(t, b.mcp("pump-1"), "pump-1").echo("pump-1", strings.Repeat("y", 3000))
 		})
 	}
 }
