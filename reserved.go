@@ -157,9 +157,9 @@ func (b *Broker) facts(ctx context.Context, run *running, slots []msg.SlotInfo) 
 		SessionIdleTimeoutMs: int64(c.SessionIdleTimeoutMs),
 		Takeover:             c.ProviderTakeover,
 		Configuration:        b.configurationFacts(),
-		SlowReaders: map[string]uint64{
-			"Streamable HTTP": run.streamable.SlowReaders(), "legacy SSE": run.sse.SlowReaders(),
-			"WebSocket": run.wsclients.SlowReaders(), "stdio": run.stdio.SlowReaders(),
+		SlowReaders: map[string]diagnosis.SlowReaders{
+			"Streamable HTTP": slowReaders(run.streamable.SlowReaders()), "legacy SSE": slowReaders(run.sse.SlowReaders()),
+			"WebSocket": slowReaders(run.wsclients.SlowReaders()), "stdio": slowReaders(run.stdio.SlowReaders()),
 		},
 	}
 	if instances, err := run.upstreams.Instances(ctx); err == nil {
@@ -179,6 +179,10 @@ func (b *Broker) facts(ctx context.Context, run *running, slots []msg.SlotInfo) 
 		facts.Slots = append(facts.Slots, diagnosis.Slot{SlotInfo: s, Reserved: wire.Reserved(s.Name)})
 	}
 	return facts
+}
+
+func slowReaders(r rt.SlowReport) diagnosis.SlowReaders {
+	return diagnosis.SlowReaders{Closed: r.Closed, Dropped: r.Dropped, Slot: r.Last.Slot, DroppedAt: r.Last.At}
 }
 
 // members asks _all who belongs to it; nil when it does not answer in time.

@@ -19,7 +19,8 @@ const (
 
 // Spec 07, bar 2: while a client does not read, list_changed and updates of one
 // resource are one message each, the newest; of the log messages the newest are
-// kept, as many as there is room for; answers all arrive. The client stays.
+// kept, as many as there is room for; answers all arrive. The client stays, and the
+// log and the diagnosis tell of it.
 func TestSlowReaderKeepsAnswers(t *testing.T) {
 	for name, open := range map[string]func(*testing.T, *brokertest.Broker) (stalled, client){
 		"websocket": func(t *testing.T, b *brokertest.Broker) (stalled, client) {
@@ -111,6 +112,15 @@ func keepsAnswers(t *testing.T, open func(*testing.T, *brokertest.Broker) (stall
 	equal(t, "the last", message, marker)
 	if lines := b.Log.Lines("too slowly"); lines != nil {
 		t.Errorf("logged %q", lines)
+	}
+	if lines := b.Log.Lines(`of slot "s" falls behind: progress and log messages`); len(lines) != 1 {
+		t.Errorf("logged %q about what was dropped", lines)
+	}
+	report := brokertest.NewClient(t, b.MCPURL("_broker"))
+	report.Initialize()
+	a := report.Post(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"broker_diagnose","arguments":{"slot":"s"}}}`)
+	if !strings.Contains(a.Body, `"id":"slow-reader-throttled","severity":"warning","slot":"s"`) {
+		t.Errorf("the diagnosis says %s", a.Body)
 	}
 }
 

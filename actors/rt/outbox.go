@@ -3,7 +3,6 @@ package rt
 import (
 	"errors"
 	"sync"
-	"sync/atomic"
 
 	"mcpbroker/actors/mcp"
 )
@@ -26,6 +25,7 @@ type Outbox struct {
 	run     func(func())
 	write   func([]Item) error
 	failed  func(error)
+	dropped func(int)
 	overrun func()
 
 	mu      sync.Mutex
@@ -36,8 +36,6 @@ type Outbox struct {
 	writing bool
 	closed  bool
 	finish  func()
-
-	dropped atomic.Uint64
 }
 
 // itemOverhead is charged for each queued frame on top of its bytes, so that a
@@ -50,7 +48,8 @@ type OutboxConfig struct {
 	Run     func(func())       // starts the writer, see System.Go
 	Write   func([]Item) error // writes a batch, see WriteError; called by one goroutine at a time
 	Failed  func(error)        // the writer met an error and ended; may be nil
-	Overrun func()             // a Required frame did not fit: the reader is too slow; may be nil
+	Dropped func(n int)        // so many Droppable frames were given up for lack of room; may be nil
+	Overrun func()             // another frame did not fit: the reader is too slow; may be nil
 }
 
 // WriteError is what a Write returns that knows how far it came. With any other
@@ -67,7 +66,7 @@ func (e *WriteError) Unwrap() error { return e.Err }
 
 // NewOutbox returns an empty outbox.
 func NewOutbox(c OutboxConfig) *Outbox {
-	return &Outbox{limit: c.Limit, run: c.Run, write: c.Write, failed: c.Failed, overrun: c.Overrun}
+	return &Outbox{limit: c.Limit, run: c.Run, write: c.Write, failed: c.Failed, dropped: c.Dropped, overrun: c.Overrun}
 }
 
 // Push queues a frame. It reports false when the outbox is closed or the frame
@@ -82,10 +81,11 @@ func (o *Outbox) Push(item Item) bool {
 	if old := o.older(item); old != nil {
 		cost -= len(old.Frame) + itemOverhead
 	}
+	dropped := 0
 	if cost > 0 && o.bytes+cost > o.limit && len(o.queue) > 0 {
-		o.dropOldest(cost)
+		dropped = o.dropOldest(cost)
 		if o.bytes+cost > o.limit && len(o.queue) > 0 {
-			return o.refuse(item)
+			return o.refuse(item, dropped)
 		}
 	}
 	if old := o.older(item); old != nil {
@@ -97,25 +97,34 @@ func (o *Outbox) Push(item Item) bool {
 	start := !o.writing
 	o.writing = true
 	o.mu.Unlock()
+	o.tellDropped(dropped)
 	if start {
 		o.run(o.drain)
 	}
 	return true
 }
 
-// refuse ends a Push that found no room. mu is held and released.
-func (o *Outbox) refuse(item Item) bool {
+// refuse ends a Push that found no room, although it dropped some. mu is held and
+// released.
+func (o *Outbox) refuse(item Item, dropped int) bool {
 	if item.Class == mcp.Droppable {
 		o.mu.Unlock()
-		o.dropped.Add(1)
+		o.tellDropped(dropped + 1)
 		return false
 	}
 	o.closed = true
 	o.mu.Unlock()
+	o.tellDropped(dropped)
 	if o.overrun != nil {
 		o.overrun()
 	}
 	return false
+}
+
+func (o *Outbox) tellDropped(n int) {
+	if n > 0 && o.dropped != nil {
+		o.dropped(n)
+	}
 }
 
 // older is the queued frame that item takes the place of, nil for none.
@@ -131,19 +140,21 @@ func (o *Outbox) older(item Item) *Item {
 	return nil
 }
 
-// dropOldest removes droppable frames, oldest first, until cost fits.
-func (o *Outbox) dropOldest(cost int) {
+// dropOldest removes droppable frames, oldest first, until cost fits, and returns how
+// many.
+func (o *Outbox) dropOldest(cost int) (dropped int) {
 	kept := o.queue[:0]
 	for _, item := range o.queue {
 		if item.Class == mcp.Droppable && o.bytes+cost > o.limit {
 			o.bytes -= len(item.Frame) + itemOverhead
-			o.dropped.Add(1)
+			dropped++
 			continue
 		}
 		kept = append(kept, item)
 	}
 	clear(o.queue[len(kept):])
 	o.queue = kept
+	return dropped
 }
 
 func (o *Outbox) drain() {
@@ -208,6 +219,13 @@ func (o *Outbox) recycle(batch []Item) {
 	o.mu.Unlock()
 }
 
+// Waiting tells whether frames wait for the writer.
+func (o *Outbox) Waiting() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.queue) > 0
+}
+
 // Finish refuses further frames and runs fn once what waits has been written: the
 // close frame goes after the last message. After Close, or a failed write, fn
 // runs at once.
@@ -247,6 +265,3 @@ func (o *Outbox) Unsent() [][]byte {
 	o.queue, o.unsent, o.spare, o.bytes = nil, nil, nil, 0
 	return frames
 }
-
-// Dropped counts the frames that were dropped for a slow reader.
-func (o *Outbox) Dropped() uint64 { return o.dropped.Load() }

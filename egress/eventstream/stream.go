@@ -27,6 +27,7 @@ type Config struct {
 	Lead      []byte        // the first bytes, before any event
 	KeepAlive time.Duration // between comments on a silent stream; 0 is off
 	Run       func(func())  // starts the writer, see rt.System.Go
+	Dropped   func(n int)   // so many messages were dropped, for the client reads too slowly; may be nil
 	TooSlow   func()        // the client reads too slowly and the stream ends; may be nil
 }
 
@@ -69,6 +70,7 @@ func Open(w http.ResponseWriter, cfg Config) *Stream {
 			}
 			s.end()
 		},
+		Dropped: cfg.Dropped,
 		Overrun: func() { s.tooSlow(cfg.TooSlow) },
 	})
 	return s
@@ -124,7 +126,9 @@ func (s *Stream) Serve(ctx context.Context) {
 	for {
 		select {
 		case <-tick:
-			s.out.Push(rt.Item{Frame: Comment, Class: mcp.Droppable, ID: verbatim})
+			if !s.out.Waiting() { // else it is not silent
+				s.out.Push(rt.Item{Frame: Comment, Class: mcp.Droppable, ID: verbatim})
+			}
 		case <-s.ended:
 			return
 		case <-ctx.Done():

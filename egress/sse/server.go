@@ -49,7 +49,7 @@ type Server struct {
 	cfg      Config
 	sessions *session.Group
 	byID     sync.Map // session id to *entry
-	slow     atomic.Uint64
+	slow     rt.SlowReaders
 	stopping atomic.Bool
 }
 
@@ -69,8 +69,9 @@ func New(sys *rt.System, registry msg.Ref, cfg Config) *Server {
 	return &Server{sys: sys, cfg: cfg, sessions: session.NewGroup(sys, registry)}
 }
 
-// SlowReaders counts the streams that ended because their client read too slowly.
-func (s *Server) SlowReaders() uint64 { return s.slow.Load() }
+// SlowReaders tells what was dropped, and how many streams ended, because clients
+// read too slowly.
+func (s *Server) SlowReaders() rt.SlowReport { return s.slow.Report() }
 
 // ServeStream serves GET /<slot>/sse: it opens a session, which ends with the
 // stream.
@@ -86,6 +87,7 @@ func (s *Server) ServeStream(w http.ResponseWriter, r *http.Request, slot string
 	}
 	e.stream = eventstream.Open(w, eventstream.Config{
 		Lead: s.endpoint(e), KeepAlive: s.cfg.KeepAlive, Run: s.sys.Go,
+		Dropped: s.slow.Dropping(s.sys.Log(), fmt.Sprintf(`an SSE stream of slot "%s"`, slot), slot),
 		TooSlow: func() { s.tooSlow(slot) },
 	})
 	defer context.AfterFunc(e.ended, e.stream.End)()
@@ -119,7 +121,7 @@ func (s *Server) endpoint(e *entry) []byte {
 }
 
 func (s *Server) tooSlow(slot string) {
-	s.slow.Add(1)
+	s.slow.Closed()
 	s.sys.Log().Warn(fmt.Sprintf(`[broker] an SSE stream of slot "%s" was closed: its client reads too slowly`, slot))
 }
 

@@ -53,6 +53,7 @@ func newBridge(s *Server, slot string, limit int, lines *wire.LineReader, out io
 		Run:     func(fn func()) { go fn() }, // not a job of the system: it may block for good
 		Write:   b.write,
 		Failed:  func(err error) { b.fault("write", err); b.close() },
+		Dropped: s.slow.Dropping(s.sys.Log(), fmt.Sprintf(`the stdio host of slot "%s"`, slot), slot),
 		Overrun: func() { b.tooSlow(); b.close() },
 	})
 	return b
@@ -199,7 +200,7 @@ func (b *bridge) fault(what string, err error) {
 }
 
 func (b *bridge) tooSlow() {
-	b.srv.slow.Add(1)
+	b.srv.slow.Closed()
 	b.srv.sys.Log().Warn(fmt.Sprintf(`[broker] the stdio host of slot "%s" was closed: it reads too slowly`, b.slot))
 }
 

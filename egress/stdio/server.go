@@ -41,7 +41,7 @@ type Server struct {
 	cfg      Config
 	sessions *session.Group
 
-	slow     atomic.Uint64
+	slow     rt.SlowReaders
 	stopping atomic.Bool
 
 	mu      sync.Mutex // guards bridges, and the setting of stopping
@@ -88,8 +88,9 @@ func (s *Server) open(ctx context.Context, slot string, gone func()) (*rt.Ref, e
 	return ref, nil
 }
 
-// SlowReaders counts the hosts that were closed because they read too slowly.
-func (s *Server) SlowReaders() uint64 { return s.slow.Load() }
+// SlowReaders tells what was dropped, and how many hosts were closed, because they
+// read too slowly.
+func (s *Server) SlowReaders() rt.SlowReport { return s.slow.Report() }
 
 func (s *Server) forget(b *bridge) {
 	s.mu.Lock()

@@ -46,7 +46,7 @@ type Server struct {
 	sessions *session.Group
 	byID     sync.Map // session id to *entry
 
-	slow     atomic.Uint64
+	slow     rt.SlowReaders
 	stopping atomic.Bool
 }
 
@@ -63,8 +63,9 @@ func New(sys *rt.System, registry msg.Ref, cfg Config) *Server {
 	return &Server{sys: sys, cfg: cfg, sessions: session.NewGroup(sys, registry)}
 }
 
-// SlowReaders counts the streams that ended because their client read too slowly.
-func (s *Server) SlowReaders() uint64 { return s.slow.Load() }
+// SlowReaders tells what was dropped, and how many streams ended, because clients
+// read too slowly.
+func (s *Server) SlowReaders() rt.SlowReport { return s.slow.Report() }
 
 // ServeSlot implements egress.SlotHandler. The checks run in the order of spec
 // 01 5.1, the origin first.

@@ -16,6 +16,7 @@ func (s *Server) listen(w http.ResponseWriter, r *http.Request, e *entry) {
 	w.Header().Set(sessionHeader, e.id)
 	st := eventstream.Open(w, eventstream.Config{
 		Lead: []byte(": open\n\n"), KeepAlive: s.cfg.KeepAlive, Run: s.sys.Go,
+		Dropped: s.slow.Dropping(s.sys.Log(), `a Streamable HTTP stream of slot "`+e.slot+`"`, e.slot),
 		TooSlow: func() { s.tooSlow(e) },
 	})
 	e.ref.Send(streamOpened(r, st))
@@ -33,7 +34,7 @@ func streamOpened(r *http.Request, st *eventstream.Stream) *msg.StreamOpened {
 }
 
 func (s *Server) tooSlow(e *entry) {
-	s.slow.Add(1)
+	s.slow.Closed()
 	s.sys.Log().Warn(`[broker] a Streamable HTTP stream of slot "` + e.slot + `" was closed: its client reads too slowly; it may resume with Last-Event-ID`)
 }
 

@@ -47,6 +47,7 @@ func newClient(s *Server, conn *wsconn.Conn, slot string) *client {
 		Limit: OutboxBytes, Run: s.sys.Go,
 		Write:   c.write,
 		Failed:  c.writeFailed,
+		Dropped: s.slow.Dropping(s.sys.Log(), fmt.Sprintf(`a WebSocket client of slot "%s"`, slot), slot),
 		Overrun: c.tooSlow,
 	})
 	return c
@@ -126,7 +127,7 @@ func (c *client) writeFailed(err error) {
 }
 
 func (c *client) countSlow() {
-	c.server.slow.Add(1)
+	c.server.slow.Closed()
 	c.sys.Log().Warn(fmt.Sprintf(`[broker] a WebSocket client of slot "%s" was closed: it reads too slowly`, c.slot))
 }
 

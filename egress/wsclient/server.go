@@ -43,7 +43,7 @@ type Server struct {
 	cfg      Config
 	sessions *session.Group
 	stopping atomic.Bool
-	slow     atomic.Uint64
+	slow     rt.SlowReaders
 
 	mu      sync.Mutex // guards clients, and the setting of stopping
 	clients map[*client]struct{}
@@ -58,8 +58,9 @@ func New(sys *rt.System, registry msg.Ref, cfg Config) *Server {
 	}
 }
 
-// SlowReaders counts the clients that were closed because they read too slowly.
-func (s *Server) SlowReaders() uint64 { return s.slow.Load() }
+// SlowReaders tells what was dropped, and how many clients were closed, because they
+// read too slowly.
+func (s *Server) SlowReaders() rt.SlowReport { return s.slow.Report() }
 
 // Serve completes the upgrade of a client. accepted is called in between, for the
 // connect line.

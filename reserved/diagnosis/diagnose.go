@@ -58,7 +58,7 @@ func rules() []func(*diagnosis) []Problem {
 		watchedUnhealthy, pathMismatch, notResponding, upstreamNotResponding, slowProvider, queueNearBound, restartLoop, failedSlot,
 		neverConnected, noProviders,
 		aggregateDisabled, aggregateEmpty, aggregateMissingLive, aggregateMissingMember, aggregateLoop, aggregateIncomplete, aggregateRestarting,
-		bridgeTarget, ownPagesBlocked, liveOnly, abandonedSessions, slowReaders,
+		bridgeTarget, ownPagesBlocked, liveOnly, abandonedSessions, throttledReaders, slowReaders,
 	}
 }
 

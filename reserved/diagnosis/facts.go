@@ -34,11 +34,18 @@ type Facts struct {
 	HeartbeatMs, RequestTimeoutMs, SessionIdleTimeoutMs int64
 	Takeover                                            string // providerTakeover
 
-	// SlowReaders counts the clients closed since the start because they did not
-	// read, by transport.
-	SlowReaders map[string]uint64
+	SlowReaders map[string]SlowReaders // by transport
 	// SlowAfter is DefaultSlowAfter unless it is positive.
 	SlowAfter time.Duration
+}
+
+// SlowReaders is what became of the clients of a transport that did not read what
+// was sent to them, since the start.
+type SlowReaders struct {
+	Closed    uint64    // connections or streams
+	Dropped   uint64    // messages
+	Slot      string    // of the client for which the last message was dropped
+	DroppedAt time.Time // when that was
 }
 
 // Broker is the broker itself.

@@ -112,7 +112,10 @@ func randomFacts(r *rand.Rand) Facts {
 		f.Pages = &Pages{Mounts: pick(r, nil, []string{"/"}), OriginsConfigured: r.IntN(2) == 0}
 	}
 	if r.IntN(2) == 0 {
-		f.SlowReaders = map[string]uint64{"ws": pick[uint64](r, 0, 1, math.MaxUint64), "sse": 3}
+		f.SlowReaders = map[string]SlowReaders{
+			"ws":  {Closed: pick[uint64](r, 0, 1, math.MaxUint64), Dropped: pick[uint64](r, 0, 1, math.MaxUint64), Slot: name(), DroppedAt: moment()},
+			"sse": {Closed: 3},
+		}
 	}
 	return f
 }

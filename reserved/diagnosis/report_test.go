@@ -43,7 +43,7 @@ func TestReports(t *testing.T) {
 			b.Paths = Paths{Provider: "/in", Providers: "/shared", Client: "/", MCP: "/rpc", SSE: "/events", Messages: "/post"}
 			f.HeartbeatMs, f.Takeover = 0, "always"
 			f.Bridge.Target, f.Pages.Mounts = "pump-1", []string{"/"}
-			f.SlowReaders = map[string]uint64{"ws": 2, "sse": 1}
+			f.SlowReaders = map[string]SlowReaders{"ws": {Closed: 2, Dropped: 70, Slot: "pump-1", DroppedAt: ago(2 * time.Second)}, "sse": {Closed: 1}}
 			f.pump().waits(900, 7*time.Second)
 			f.pump().Restarts = 1
 			f.pump().Attached = [msg.FlapCount]time.Time{ago(time.Second), ago(2 * time.Second), ago(3 * time.Second), ago(4 * time.Second), ago(5 * time.Second)}

@@ -2,8 +2,6 @@ package diagnosis
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"mcpbroker/actors/wire"
@@ -82,28 +80,4 @@ func abandonedSessions(d *diagnosis) (found []Problem) {
 		})
 	}
 	return found
-}
-
-// slowReaders: clients that were closed because they did not read.
-func slowReaders(d *diagnosis) []Problem {
-	if !d.whole() {
-		return nil
-	}
-	var closed Evidence
-	var total uint64
-	for _, name := range slices.Sorted(maps.Keys(d.SlowReaders)) {
-		if n := d.SlowReaders[name]; n > 0 {
-			closed, total = append(closed, Field{name, n}), total+n
-		}
-	}
-	if total == 0 {
-		return nil
-	}
-	return []Problem{{
-		ID: "slow-readers-closed", Severity: Info,
-		Symptom:  fmt.Sprintf("%d client connections were closed in the %s since the start because their clients read too slowly.", total, d.age(d.Broker.StartedAt)),
-		Evidence: Evidence{{"closed", closed}, {"total", total}, {"uptimeSeconds", d.ageMs(d.Broker.StartedAt) / 1000}},
-		Fix: "Look for \"reads too slowly\" in the broker's log: each line names the slot. Let that client read its stream or socket without pause and do its work elsewhere. " +
-			"A Streamable HTTP stream can be resumed with Last-Event-ID; a raw WebSocket was closed with 1013 and may connect again. If the number stands still, the matter is past.",
-	}}
 }

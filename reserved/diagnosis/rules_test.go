@@ -186,12 +186,19 @@ func TestRules(t *testing.T) {
 		{"two sessions", func(f *Facts) { f.pump().SessionCount = 2 }, "", nil},
 		{"three sessions that end by themselves", func(f *Facts) { f.pump().SessionCount, f.SessionIdleTimeoutMs = 3, 1000 }, "", nil},
 
-		{"slow readers", func(f *Facts) { f.SlowReaders = map[string]uint64{"sse": 2, "http": 1, "ws": 0} }, "", []string{"info slow-readers-closed"}},
-		{"no slow readers", func(f *Facts) { f.SlowReaders = map[string]uint64{"sse": 0} }, "", nil},
-		{"slow readers, asked about a slot", func(f *Facts) { f.SlowReaders = map[string]uint64{"sse": 2} }, "pump-1", nil},
+		{"slow readers", func(f *Facts) {
+			f.SlowReaders = map[string]SlowReaders{"sse": {Closed: 2}, "http": {Closed: 1}, "ws": {}}
+		}, "", []string{"info slow-readers-closed"}},
+		{"no slow readers", func(f *Facts) { f.SlowReaders = map[string]SlowReaders{"sse": {Closed: 0}} }, "", nil},
+		{"slow readers, asked about a slot", func(f *Facts) { f.SlowReaders = map[string]SlowReaders{"sse": {Closed: 2}} }, "pump-1", nil},
+
+		{"a throttled reader", func(f *Facts) { f.SlowReaders = dropped("pump-1", ago(time.Minute)) }, "", []string{"warning slow-reader-throttled pump-1"}},
+		{"a throttled reader, asked about its slot", func(f *Facts) { f.SlowReaders = dropped("pump-1", now) }, "pump-1", []string{"warning slow-reader-throttled pump-1"}},
+		{"a throttled reader, asked about another slot", func(f *Facts) { f.add("pump-2", msg.Dedicated); f.SlowReaders = dropped("pump-2", now) }, "pump-1", nil},
+		{"a reader that was throttled a while ago", func(f *Facts) { f.SlowReaders = dropped("pump-1", ago(time.Minute+time.Millisecond)) }, "", nil},
 
 		{"gravest first, else in the order of the rules", func(f *Facts) {
-			f.SlowReaders, f.Bridge.Target = map[string]uint64{"sse": 1}, "pump-9"
+			f.SlowReaders, f.Bridge.Target = map[string]SlowReaders{"sse": {Closed: 1}}, "pump-9"
 			f.pump().Restarts = 1
 			f.pump().waits(1, slow)
 			f.Broker.BoundWide = true
@@ -225,4 +232,9 @@ func TestRules(t *testing.T) {
 			}
 		})
 	}
+}
+
+// dropped is a WebSocket client of a slot that lost its last message then.
+func dropped(slot string, at time.Time) map[string]SlowReaders {
+	return map[string]SlowReaders{"WebSocket": {Dropped: 3, Slot: slot, DroppedAt: at}}
 }
