@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"mcpbroker/internal/idleconn"
+	"mcpbroker/internal/mask"
 )
 
 // client sends the requests of one connection: the configured headers, the broker's
@@ -90,18 +91,9 @@ func (c *client) identify(cfg Config) {
 	}
 }
 
-// shortSecret is the length under which a header's value is no secret: masking it
-// would only make texts unreadable.
-const shortSecret = 6
-
 // mask takes out of a text what the server may have echoed of our secrets.
 func (c *client) mask(text string) string {
-	for _, secret := range append(c.secrets[:len(c.secrets):len(c.secrets)], c.tokens.known()...) {
-		if len(secret) >= shortSecret {
-			text = strings.ReplaceAll(text, secret, "***")
-		}
-	}
-	return text
+	return mask.New(append(c.secrets[:len(c.secrets):len(c.secrets)], c.tokens.known()...)).Text(text)
 }
 
 // keepOrigin follows a redirect that keeps the method, the body and the origin: a

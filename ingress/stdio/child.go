@@ -12,6 +12,7 @@ import (
 	"mcpbroker/actors/msg"
 	"mcpbroker/actors/rt"
 	"mcpbroker/actors/wire"
+	"mcpbroker/internal/mask"
 )
 
 // framesInFlight bounds what a child has said and its slot not yet handled.
@@ -47,7 +48,7 @@ type child struct {
 	batch   []byte // of the writer
 	taken   int    // bytes of the present batch that its stdin has taken; of the writer
 	credits rt.Credits
-	mask    *mask
+	mask    *mask.Mask
 	speech  *speech
 	banner  string // the first line on stdout, as long as none was a message; of the reader
 	spoke   bool   // a message came; of the reader
@@ -61,7 +62,7 @@ func newChild(all *Children, cfg Config, owner msg.Ref, gen uint64) *child {
 		all: all, cfg: cfg, owner: owner, gen: gen,
 		quit: make(chan struct{}), killed: make(chan struct{}), fault: make(chan ended, 1),
 		mute: make(chan struct{}), attached: make(chan struct{}),
-		credits: rt.NewCredits(framesInFlight), mask: newMask(cfg.Secrets),
+		credits: rt.NewCredits(framesInFlight), mask: mask.New(cfg.Secrets),
 	}
 	c.speech = &speech{name: cfg.Name, log: all.sys.Log(), owner: owner, gen: gen, mask: c.mask}
 	c.outbox = c.newOutbox()
@@ -122,8 +123,8 @@ func (c *child) live() {
 	last := &msg.UpstreamEnded{Gen: c.gen, Exit: c.exit, Tail: c.speech.lines(), Unsent: c.unsent()}
 	var stuck *unendingError
 	if !c.stopped() || errors.As(err, &stuck) {
-		last.Err = c.mask.maskedError(err)
-		c.all.tell(c.cfg.Name, c.mask.text(how), time.Since(begun))
+		last.Err = c.mask.Error(err)
+		c.all.tell(c.cfg.Name, c.mask.Text(how), time.Since(begun))
 	}
 	c.owner.Send(last)
 }
@@ -161,7 +162,7 @@ func (c *child) run() (how string, err error) {
 		readers.Wait()
 		close(gone)
 	}()
-	c.owner.Send(&msg.UpstreamOpened{Gen: c.gen, Driver: c, PID: p.cmd.Process.Pid, Mask: c.mask.text})
+	c.owner.Send(&msg.UpstreamOpened{Gen: c.gen, Driver: c, PID: p.cmd.Process.Pid, Mask: c.mask.Text})
 
 	fault := c.serve(p, gone)
 	c.group.kill()

@@ -46,7 +46,7 @@ func (c *child) message(line []byte) {
 // junk is a line, or its beginning, that is no message: a banner, or what somebody
 // printed.
 func (c *child) junk(line []byte) {
-	head := c.mask.beginning(line)
+	head := c.mask.Beginning(line)
 	if text := c.speech.clean(head, false); text != "" {
 		if !c.spoke && c.banner == "" {
 			c.banner = text
@@ -66,7 +66,7 @@ func (c *child) oversized(long *longLine) {
 		about = fmt.Sprintf("the request it answers, %s, fails", id)
 	}
 	c.all.sys.Log().Warn(fmt.Sprintf(`[broker] StdioUpstream "%s": a message is larger than %d bytes (maxMessageBytes); %s`, c.cfg.Name, long.limit, about),
-		slog.String("begins", wire.Excerpt(c.mask.beginning(long.head))))
+		slog.String("begins", wire.Excerpt(c.mask.Beginning(long.head))))
 	if id == nil {
 		c.junk(long.head)
 		return

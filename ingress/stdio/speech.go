@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"mcpbroker/actors/msg"
+	"mcpbroker/internal/mask"
 )
 
 // Bounds of what a child writes beside its messages.
@@ -34,7 +35,7 @@ type speech struct {
 	log   *slog.Logger
 	owner msg.Ref
 	gen   uint64
-	mask  *mask
+	mask  *mask.Mask
 
 	mu     sync.Mutex
 	tail   []string
@@ -49,7 +50,7 @@ type speech struct {
 // read reads stderr to its end. Nothing makes it wait: a child that cannot log
 // does not work.
 func (s *speech) read(stderr io.Reader) {
-	room := s.mask.window(maxLineBytes)
+	room := s.mask.Window(maxLineBytes)
 	r := bufio.NewReaderSize(stderr, 4<<10)
 	var line []byte
 	cut := false
@@ -72,7 +73,7 @@ func (s *speech) read(stderr io.Reader) {
 
 // clean is a line, or when cut its beginning, as it may be shown.
 func (s *speech) clean(line []byte, cut bool) string {
-	return s.mask.text(legible([]byte(s.mask.shown(line, cut)))) // made legible it may be a secret
+	return s.mask.Text(legible([]byte(s.mask.Shown(line, cut)))) // made legible it may be a secret
 }
 
 // say passes a line of stderr on.

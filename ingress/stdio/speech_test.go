@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"mcpbroker/actors/msg"
+	"mcpbroker/internal/mask"
 )
 
 func newSpeech() (*speech, *logged, inbox) {
@@ -22,7 +23,7 @@ func newSpeech() (*speech, *logged, inbox) {
 		}
 		return a
 	}}))
-	return &speech{name: "s", log: plain, owner: owner, gen: 3, mask: newMask(nil)}, log, owner
+	return &speech{name: "s", log: plain, owner: owner, gen: 3, mask: mask.New(nil)}, log, owner
 }
 
 func told(owner inbox) []string {
@@ -86,6 +87,8 @@ func TestLegible(t *testing.T) {
 		equal(t, fmt.Sprintf("%q", test.in), legible([]byte(test.in)), test.want)
 	}
 }
+
+const pem = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\r\nBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n-----END PRIVATE KEY-----\n"
 
 // Lines are cut where the stream is, and the rest of a long one is left out.
 func TestSpeechRead(t *testing.T) {

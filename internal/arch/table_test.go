@@ -38,8 +38,8 @@ var imports = map[string][]string{
 	"ingress/wsconn":   onMsg,
 	"ingress/socket":   with(onRT, "ingress/wsconn"),
 	"ingress/loopback": with(onRT, "ingress/wsconn"),
-	"ingress/stdio":    onRT,
-	"ingress/remote":   with(onRT, "ingress/wsconn", "internal/idleconn"),
+	"ingress/stdio":    with(onRT, "internal/mask"),
+	"ingress/remote":   with(onRT, "ingress/wsconn", "internal/idleconn", "internal/mask"),
 	"ingress/bundle":   nil, // which the command line uses alone, too
 
 	// The client side knows neither ingress nor the actors behind the registry.
@@ -84,6 +84,7 @@ var imports = map[string][]string{
 
 	// What clients of HTTP servers share.
 	"internal/idleconn": nil,
+	"internal/mask":     {"actors/wire"},
 }
 
 // externals says which packages may import a package of another module.
