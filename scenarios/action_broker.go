@@ -183,10 +183,7 @@ func (a *expectSlot) run(r *runner) error {
 	defer poll.Stop()
 	var seen msg.SlotInfo
 	for {
-		switch info, err := e.Slot(ctx, a.Name); {
-		case err == nil:
-			seen = info
-		case ctx.Err() == nil:
+		if seen, err = r.slot(e, a.Name); err != nil {
 			return err
 		}
 		if string(seen.Transport) == a.Transport && seen.Connected == a.Connected {
@@ -199,4 +196,11 @@ func (a *expectSlot) run(r *runner) error {
 				a.Name, a.Transport, a.Connected, seen.Transport, seen.Connected)
 		}
 	}
+}
+
+// slot describes a slot as it is now, however little time the script gives it to change.
+func (r *runner) slot(e *embedded, name string) (msg.SlotInfo, error) {
+	ctx, cancel := r.within(0)
+	defer cancel()
+	return e.Slot(ctx, name)
 }

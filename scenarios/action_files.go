@@ -43,10 +43,20 @@ func (a *fileAction) run(r *runner) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("write a file of the script: %w", err)
 	}
-	if err := os.WriteFile(path, a.data, 0o600); err != nil {
+	if err := replaceFile(path, a.data); err != nil {
 		return fmt.Errorf("write a file of the script: %w", err)
 	}
 	return nil
+}
+
+// replaceFile writes a file that somebody may be reading: they find the old text or the
+// new one, whole.
+func replaceFile(path string, data []byte) error {
+	const suffix = ".new"
+	if err := os.WriteFile(path+suffix, data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+suffix, path)
 }
 
 type runAction struct {

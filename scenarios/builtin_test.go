@@ -117,7 +117,7 @@ func TestCommand(t *testing.T) {
 	}
 
 	out := newOutput()
-	cmd := start(out, "--port", "0", "provider-lifecycle", "--heartbeat", "2000", "--fast")
+	cmd := start(out, "--port", "0", "provider-lifecycle", "--heartbeat", "8000", "--fast")
 	if err := cmd.Wait(); err != nil || !strings.HasPrefix(out.lines.last(), "PASS provider-lifecycle (") {
 		t.Errorf("%v:\n%s", err, out)
 	}

@@ -198,7 +198,7 @@ func writeConfig(file string, port int, beat time.Duration, table map[string]any
 	if err := toml.NewEncoder(&text).Encode(all); err != nil {
 		return fmt.Errorf("write the broker's configuration: %w", err)
 	}
-	if err := os.WriteFile(file, text.Bytes(), 0o600); err != nil {
+	if err := replaceFile(file, text.Bytes()); err != nil {
 		return fmt.Errorf("write the broker's configuration: %w", err)
 	}
 	return nil

@@ -103,9 +103,10 @@ func (o *output) wait(t *testing.T, part string) {
 	}
 }
 
-// fast are the options of tests.
+// fast are the options of tests. They bear that a process stands still for some seconds:
+// no heartbeat is missed, and what is waited for comes in time.
 func fast(out *output) Options {
-	return Options{Out: out, Broker: brokerBinary, AnyPort: true, Heartbeat: 2 * time.Second, Fast: true}
+	return Options{Out: out, Broker: brokerBinary, AnyPort: true, Heartbeat: 8 * time.Second, Fast: true, patience: 30 * time.Second}
 }
 
 func write(t *testing.T, text string) string {

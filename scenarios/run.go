@@ -7,13 +7,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
-	"net"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -39,6 +36,8 @@ type Options struct {
 	Pace time.Duration
 	// Fast leaves these pauses out. What a script waits for is waited for.
 	Fast bool
+
+	patience time.Duration // for what a step expects, unless it says otherwise; 0 means defaultPatience
 }
 
 const defaultPace = 1500 * time.Millisecond
@@ -95,10 +94,11 @@ func Run(ctx context.Context, o Options, names ...string) error {
 		}
 		o.Broker = self
 	}
-	set, err := o.variables()
+	set, release, err := o.variables()
 	if err != nil {
 		return err
 	}
+	defer release()
 	scripts, err := load(ctx, o, set, names)
 	if err != nil {
 		return err
@@ -142,14 +142,15 @@ func runOne(ctx context.Context, o Options, s *script) bool {
 	return err == nil
 }
 
-// variables are those the options set.
-func (o Options) variables() (map[string]any, error) {
-	set := map[string]any{"broker": o.Broker}
+// variables are those the options set. A port of the runner's choice is the scenario's
+// own until release.
+func (o Options) variables() (set map[string]any, release func(), err error) {
+	set, release = map[string]any{"broker": o.Broker}, func() {}
 	switch {
 	case o.AnyPort:
-		port, err := freePort()
-		if err != nil {
-			return nil, err
+		var port int
+		if port, release, err = freePort(); err != nil {
+			return nil, nil, err
 		}
 		set["port"] = int64(port)
 	case o.Port != 0:
@@ -158,30 +159,7 @@ func (o Options) variables() (map[string]any, error) {
 	if o.Heartbeat != 0 {
 		set["heartbeat"] = o.Heartbeat.Milliseconds()
 	}
-	return set, nil
-}
-
-// freePort finds a port nobody listens on, and nobody on the next one either. It
-// stays below the range from which systems take the ports of outgoing connections,
-// so that it is still free when a scenario restarts its broker.
-func freePort() (int, error) {
-	const first, last, attempts = 20000, 32767, 100
-	var err error
-	for range attempts {
-		port := first + rand.IntN(last-first)
-		if err = errors.Join(tryPort(port), tryPort(port+1)); err == nil {
-			return port, nil
-		}
-	}
-	return 0, fmt.Errorf("find a free port: %w", err)
-}
-
-func tryPort(port int) error {
-	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-	if err != nil {
-		return err
-	}
-	return l.Close()
+	return set, release, nil
 }
 
 // load reads and checks all scripts.

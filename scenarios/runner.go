@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,8 +17,8 @@ import (
 
 // Bounds of what a runner waits for.
 const (
-	patience    = 10 * time.Second // for what a step expects, unless it says otherwise
-	stopTimeout = 10 * time.Second // for a broker that was asked to stop
+	defaultPatience = 10 * time.Second // for what a step expects, unless it says otherwise
+	stopTimeout     = 30 * time.Second // for a broker that was asked to stop
 )
 
 // runner carries out one script.
@@ -27,6 +28,8 @@ type runner struct {
 	binary string
 	dir    string // the scratch folder: of configuration files and those of the script
 	pace   time.Duration
+
+	patience time.Duration
 
 	ctx        context.Context // ends when the script must
 	giveUp     context.CancelCauseFunc
@@ -74,7 +77,7 @@ func runScript(ctx context.Context, s *script, o Options, out *printer) (err err
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 
 	r := &runner{
-		script: s, out: out, binary: o.Broker, dir: dir, pace: o.pace(),
+		script: s, out: out, binary: o.Broker, dir: dir, pace: o.pace(), patience: cmp.Or(o.patience, defaultPatience),
 		peers: map[string]*peer{}, tunnels: map[string]*sharedTunnel{}, clients: map[string]*client{},
 		calls: map[string]<-chan outcome{}, requests: map[string]*request{},
 		programs: map[string]*program{},
@@ -243,7 +246,7 @@ func (l late) Error() string { return fmt.Sprintf("nothing within %s", time.Dura
 
 // within is the context of one wait: it also ends when the script must end.
 func (r *runner) within(limit span) (context.Context, context.CancelFunc) {
-	d := limit.or(patience)
+	d := limit.or(r.patience)
 	return context.WithTimeoutCause(r.ctx, d, late(d))
 }
 

@@ -153,7 +153,7 @@ func TestVerdicts(t *testing.T) {
 		{"no SSE session", []string{`broker = "stop"`, `session = "c"; slot = "a"; transport = "sse"`}, `expected a result, got no answer: open the event stream: `},
 		{"no WebSocket session", []string{`broker = "stop"`, `session = "c"; slot = "a"; transport = "ws"`}, `expected a result, got no answer: failed to WebSocket dial: `},
 		{"no bridged session", []string{`broker = "stop"`, `session = "c"; slot = "a"; transport = "stdio"`}, `expected a result, got error -32000 "Cannot reach the broker at http://127.0.0.1:`},
-		{"connection lost", append(session[:1:1], `session = "c"; slot = "a"; transport = "ws"`, `call = "c"; tool = "hold"; as = "p"`, `broker = "stop"`, `await = "p"`), `expected a result, got no answer: the connection ended before the answer`},
+		{"connection lost", append(session[:1:1], `session = "c"; slot = "a"; transport = "ws"`, `call = "c"; tool = "hold"; as = "p"`, `receive = "A"`, `broker = "stop"`, `await = "p"`), `expected a result, got no answer: the connection ended before the answer`},
 		{"message", append(session, `send = "A"; frame = '{"method":"n"}'`, `expect_message = "c"; method = "m"`), `expected method m, got {"method":"n"}`},
 		{"no message", append(session, `expect_message = "c"; within = "20ms"`), `expected a message for c, got nothing within 20ms`},
 		{"flood", append(session, `send = "A"; frame = '{"method":"n"}'`, `flood = "A"; count = 2; heard_by = "c"`), `expected c: notification 0 of the flood, got {"method":"n"}`},

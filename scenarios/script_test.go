@@ -177,7 +177,7 @@ func TestDocumentedScript(t *testing.T) {
 	text, _, _ = strings.Cut(text, "```")
 	out := newOutput()
 	o := fast(out)
-	o.Heartbeat = 200 * time.Millisecond
+	o.Heartbeat = 4 * time.Second // three pass, and none is missed
 	if err := Run(t.Context(), o, write(t, text)); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
