@@ -102,6 +102,7 @@ func TestGoldenFrames(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			slot := "golden-" + strconv.Itoa(i)
 			client := brokertest.Dial(t, b.ClientURL(slot), nil)
+			b.Sessions(t, slot, 1)
 			raw := brokertest.DialRaw(t, b.ProviderURL(slot))
 			b.Connected(t, slot)
 			raw.Write(asClient(c.in))

@@ -29,7 +29,7 @@ func TestBoardPeerDoesNotRead(t *testing.T) {
 		t.Run(i.name, func(t *testing.T) {
 			t.Parallel()
 			s := listen(t)
-			device := startImage(t, i, s.port(), "--name", "d", "--send-timeout", "300")
+			device := startImage(t, i, s.port(), "--name", "d", "--send-timeout", "4000")
 			p := s.serveBoard()
 			fed := make(chan struct{})
 			go func() {

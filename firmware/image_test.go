@@ -89,7 +89,8 @@ func TestBoard(t *testing.T) {
 			}
 			board.next(disconnected)
 			b.next(`provider "pump-1" disconnected after .*: it closed the connection with 1009$`)
-			open(t, b.mcp("pump-1"), "pump-1").echo("pump-1", strings.Repeat("y", 3000))
+			s.awaitDevice()
+			s.echo("pump-1", strings.Repeat("y", 3000))
 		})
 	}
 }

@@ -37,7 +37,7 @@ func TestSlotHeld(t *testing.T) {
 	}
 	// R-38: only a link that carries something brings the floor back.
 	holder.kill()
-	second.awaitConnect(6)
+	second.awaitServed("pump-1")
 	s = open(t, b.MCPURL("pump-1"), "pump-1")
 	s.echo("pump-1", "its successor")
 	b.Stop(t)
@@ -146,6 +146,7 @@ func TestSubscriptionReplay(t *testing.T) {
 	updated()
 
 	_ = other.request("tools/call", `{"name":"echo","arguments":{"text":"`+strings.Repeat("x", 5000)+`"}}`)
+	device.next(disconnected)
 	device.next(`^in pump-1 .*"resources/subscribe"`)
 	updated() // the broker's own: what happened meanwhile is unknown
 	other.call("set_speed", `{"speed_rpm":900}`)

@@ -6,8 +6,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -36,7 +38,7 @@ func command(t *testing.T, path string, args ...string) *process {
 	}
 	p.cmd.Dir = t.TempDir()
 	p.cmd.Stdout, p.cmd.Stderr = p, p
-	p.cmd.WaitDelay = time.Second
+	p.cmd.WaitDelay = patience // its last words may be read late
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "MCP_BROKER_") {
 			p.cmd.Env = append(p.cmd.Env, v)
@@ -178,7 +180,35 @@ type brokerProcess struct {
 // file.
 func startBroker(t *testing.T, config string) *brokerProcess {
 	t.Helper()
-	return runBroker(t, "0", config)
+	return runBroker(t, reservePort(t), config)
+}
+
+// reservePort returns a port that no process is given by chance until the test ends,
+// and on which a broker can be killed and started again: it is bound, but nobody
+// listens.
+func reservePort(t *testing.T) string {
+	t.Helper()
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatalf("reserve a port: %v", err)
+	}
+	syscall.CloseOnExec(fd)
+	t.Cleanup(func() { _ = syscall.Close(fd) })
+	at, err := bindShared(fd)
+	if err != nil {
+		t.Fatalf("reserve a port: %v", err)
+	}
+	return strconv.Itoa(at.(*syscall.SockaddrInet4).Port)
+}
+
+func bindShared(fd int) (syscall.Sockaddr, error) {
+	if err := syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1); err != nil {
+		return nil, err
+	}
+	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		return nil, err
+	}
+	return syscall.Getsockname(fd)
 }
 
 func runBroker(t *testing.T, port, config string) *brokerProcess {

@@ -14,7 +14,7 @@ const awkward = "say \"hi\" to C:\\temp\\\"x\"\n\tä €😀 \u2028 \x01 end\\"
 // spec 04 11, steps 1 to 3, 6 and 7: a device comes up, serves, loses the broker
 // without a goodbye, says so, and comes back by itself.
 func TestRoundTrip(t *testing.T) {
-	const config = "providerHeartbeatIntervalMs = 2000\n"
+	const config = "providerHeartbeatIntervalMs = 10000\n"
 	b := startBroker(t, config)
 	dedicated := startDevice(t, b.port, "--name", "pump-1", "--aggregate")
 	shared := startDevice(t, b.port, "--name", "line 3/ä", "--multiplex", "--aggregate")

@@ -76,6 +76,26 @@ func (s *session) initialize() brokertest.Answer {
 	}
 }
 
+// awaitDevice asks for the tools until a device answers. A call may still go to one
+// that has left, and one that comes back is refused until the broker knows.
+func (s *session) awaitDevice() {
+	s.t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(patience)
+	for {
+		r := s.request("tools/list", `{}`)
+		if r.Error == nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-late:
+			s.t.Fatalf("no device answers at %s: %+v", s.client.URL, r.Error)
+		}
+	}
+}
+
 // request sends a request and returns its answer.
 func (s *session) request(method, params string) reply {
 	s.t.Helper()

@@ -112,7 +112,7 @@ func TestNoPong(t *testing.T) {
 func TestPeerDoesNotRead(t *testing.T) {
 	t.Parallel()
 	s := listen(t)
-	device := startDevice(t, s.port(), "--name", "d", "--send-timeout=300", "--rx=100000", "--quiet")
+	device := startDevice(t, s.port(), "--name", "d", "--send-timeout=4000", "--rx=100000", "--quiet")
 	p := s.serve("/provider/d")
 	ctx, cancel := context.WithCancel(t.Context())
 	fed := make(chan struct{})

@@ -8,6 +8,7 @@ import os
 import pathlib
 import queue
 import re
+import socket
 import subprocess
 import tempfile
 import threading
@@ -29,7 +30,12 @@ class Broker:
 
     def __init__(self, config: str = "") -> None:
         self._folder = tempfile.TemporaryDirectory()
-        self._config, self.port = config, 0
+        self._config = config
+        # Bound, but nobody listens: no process is given the port by chance while the broker is down.
+        self._reserved = socket.socket()
+        self._reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._reserved.bind(("127.0.0.1", 0))
+        self.port = self._reserved.getsockname()[1]
         self._start()
 
     def _start(self) -> None:
@@ -76,6 +82,7 @@ class Broker:
     def close(self) -> None:
         if self._child.poll() is None:
             self.kill()
+        self._reserved.close()
         self._folder.cleanup()
 
 

@@ -337,7 +337,8 @@ def _open_files() -> int:
 @unittest.skipUnless(pathlib.Path("/proc/self/statm").exists(), "there is no /proc")
 class Growing(Case):
     def test_calls(self) -> None:
-        with self.provider(), Client(self.broker, "greeter") as c:
+        # One worker, whose thread is there after the first call: a pool grows whenever none is idle yet.
+        with self.provider(settings=Settings(workers=1, poll_period=30.0)), Client(self.broker, "greeter") as c:
             for i in range(200):
                 c.text("greet", name=str(i))
             gc.collect()

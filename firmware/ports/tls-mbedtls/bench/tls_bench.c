@@ -9,11 +9,11 @@
  *
  * Each step prints one line, `STEP: result`:
  *
- *   open, open-plain  the port's code and its words; a timeout of 2 s
+ *   open, open-plain  the port's code and its words; a timeout of 30 s
  *   open-briefly      the same with 200 ms
  *   echo=N            sends N bytes and expects them back
  *   send=TEXT         the port's result
- *   read=N            receives up to N bytes within 2 s: the text or the code
+ *   read=N            receives up to N bytes within 30 s: the text or the code
  *   read-briefly=N    the same within 200 ms
  *   peek=N            the same without waiting
  *   close */
@@ -25,7 +25,7 @@
 #include "mcplink_posix.h"
 #include "mcplink_tls.h"
 
-#define WAIT_MS 2000
+#define WAIT_MS 30000
 #define BRIEFLY_MS 200
 
 typedef struct bench {
