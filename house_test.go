@@ -31,14 +31,14 @@ const patience = 30 * time.Second
 
 // newHouse starts a broker from the text of a broker.toml, which may begin with
 // keys of the whole broker.
-func newHouse(t testing.TB, text string) *house {
+func newHouse(t testing.TB, text string, more ...mcpbroker.Option) *house {
 	t.Helper()
 	h := &house{t: t, dir: t.TempDir()}
 	c, err := h.load(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Broker = brokertest.Start(t, brokertest.Options{Configure: []mcpbroker.Option{mcpbroker.WithConfig(c)}})
+	h.Broker = brokertest.Start(t, brokertest.Options{Configure: append([]mcpbroker.Option{mcpbroker.WithConfig(c)}, more...)})
 	return h
 }
 
@@ -258,6 +258,13 @@ func (l *lifeline) living() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.alive)
+}
+
+// only tells whether this child lives and no other does.
+func (l *lifeline) only(pid string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.alive) == 1 && l.alive[pid]
 }
 
 // next takes the next pid of born or died.

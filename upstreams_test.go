@@ -356,11 +356,11 @@ func TestSizesAndFields(t *testing.T) {
 // them at once, and waits for no open stream.
 func TestStopEndsChildren(t *testing.T) {
 	t.Parallel()
-	const n, grace = 6, time.Second
+	const n, grace = 6, 2 * time.Second
 	l := newLifeline(t)
 	var text strings.Builder
 	for i := range n {
-		text.WriteString(child(fmt.Sprint("u", i), "-stubborn", "-lifeline", l.addr()) + "graceMs = 1000\n")
+		text.WriteString(child(fmt.Sprint("u", i), "-stubborn", "-lifeline", l.addr()) + "graceMs = 2000\n")
 	}
 	h := newHouse(t, text.String())
 	for i := range n {

@@ -17,8 +17,8 @@ import (
 
 // Bounds of a child's start and of its orderly end; after the latter it is killed.
 const (
-	startTimeout = 15 * time.Second
-	stopTimeout  = 15 * time.Second
+	startTimeout = time.Minute
+	stopTimeout  = 30 * time.Second
 )
 
 // announce tells the parent, in the form of the broker's own log, that a role

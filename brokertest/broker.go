@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"time"
 
 	"mcpbroker"
 )
@@ -26,9 +25,6 @@ type Broker struct {
 	*mcpbroker.Broker
 	Log *Log
 }
-
-// stopTimeout bounds the stop at the end of a test.
-const stopTimeout = 10 * time.Second
 
 // Start starts a broker and registers its stop with t. Its log goes to the
 // test's output.
@@ -53,7 +49,7 @@ func Start(t testing.TB, o Options) *Broker {
 // Stop stops the broker before the test ends.
 func (b *Broker) Stop(t testing.TB) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := b.Broker.Stop(ctx); err != nil {
 		t.Errorf("stop the broker: %v", err)

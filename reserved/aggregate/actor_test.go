@@ -81,8 +81,8 @@ func next[T any](s *shell, from inbox) T {
 			return m
 		}
 		s.t.Fatalf("got %T, want %T", message, *new(T))
-	case <-time.After(10 * time.Second):
-		s.t.Fatalf("no %T within 10 s", *new(T))
+	case <-time.After(30 * time.Second):
+		s.t.Fatalf("no %T within 30 s", *new(T))
 	}
 	panic("unreachable")
 }

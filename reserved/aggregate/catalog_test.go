@@ -351,7 +351,7 @@ func TestManyOfOneNameAreFast(t *testing.T) {
 			t.Fatalf("%d names, the last is %s; %v", len(names), names[len(names)-1], err)
 		}
 		h.step(&msg.SlotObserved{Info: msg.SlotInfo{Name: "a"}})
-		if took := time.Since(start); took > 5*time.Second {
+		if took := time.Since(start); took > 20*time.Second {
 			t.Errorf("listing them and leaving took %s", took)
 		}
 	}

@@ -15,6 +15,9 @@ import (
 	"mcpbroker/config"
 )
 
+// patience bounds every wait. Only a failing test uses it up.
+const patience = 30 * time.Second
+
 // caller is a client of one slot: JSON-RPC messages without their framing.
 type caller interface {
 	Send(frame string)
@@ -121,8 +124,8 @@ func (c *httpCaller) Receive() string {
 	select {
 	case message := <-c.in:
 		return message
-	case <-time.After(10 * time.Second):
-		c.t.Fatal("nothing came within 10 s")
+	case <-time.After(patience):
+		c.t.Fatalf("nothing came within %s", patience)
 	}
 	return ""
 }
@@ -230,7 +233,7 @@ func tools(t testing.TB, c caller, id string) (names []string, meta string) {
 // wanted asks for the tools until they are these.
 func wanted(t testing.TB, c caller, want ...string) (members string) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; {
+	for deadline := time.Now().Add(patience); ; {
 		got, meta := tools(t, c, `"t"`)
 		if strings.Join(got, " ") == strings.Join(want, " ") {
 			return string(wire.Member([]byte(meta), "io.cyanmycelium/members"))

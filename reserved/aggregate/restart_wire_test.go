@@ -34,7 +34,7 @@ func newGate(t testing.TB) *gate {
 // next waits for the next child to come; it serves once open is called.
 func (g *gate) next() (open func()) {
 	g.t.Helper()
-	_ = g.l.(*net.TCPListener).SetDeadline(time.Now().Add(30 * time.Second))
+	_ = g.l.(*net.TCPListener).SetDeadline(time.Now().Add(patience))
 	c, err := g.l.Accept()
 	if err != nil {
 		g.t.Fatalf("no child came: %v", err)
@@ -162,7 +162,7 @@ func TestCallAtChildsDeath(t *testing.T) {
 // the same all the time.
 func marked(t testing.TB, c caller, want, members string) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; {
+	for deadline := time.Now().Add(patience); ; {
 		names, meta := tools(t, c, `"t"`)
 		is(t, "the tools", strings.Join(names, " "), want)
 		got := string(wire.Member([]byte(meta), "io.cyanmycelium/members"))

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"mcpbroker/actors/msg"
@@ -289,35 +290,37 @@ func TestRetriesEnd(t *testing.T) {
 
 // A stop answers who waits, and ends the questions to other slots.
 func TestStopWhileAsking(t *testing.T) {
-	asked := make(chan struct{})
-	registry := &fakeRegistry{inbox: make(inbox, 100)}
-	sys := rt.NewSystem(nil, nil)
-	ref, err := Start(sys, registry, Config{Diagnose: func(ctx context.Context, _ []msg.SlotInfo, _ string) []byte {
-		close(asked)
-		<-ctx.Done()
-		return []byte("{}")
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	registry.hold(ref)
-	r := &running{t: t, ref: ref, registry: registry, client: make(inbox, 100)}
-	registry.next()
-	r.join(1)
-	f, _ := wire.Scan([]byte(`{"jsonrpc":"2.0","id":1,` + call("broker_diagnose", "") + `}`))
-	ref.Send(&msg.ClientCall{Session: 1, Client: r.client, Call: 1, Frame: f})
-	<-asked
-	began := time.Now()
-	if err := sys.StopAndWait(context.Background(), ref.PID()); err != nil {
-		t.Fatal(err)
-	}
-	sys.Close()
-	if took := time.Since(began); took >= patience {
-		t.Errorf("the stop took %v", took)
-	}
-	if got := text(r.client.next()); got != "failed -32000 The slot has just been reset; send the request again" {
-		t.Errorf("the caller is told %s", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		asked := make(chan struct{})
+		registry := &fakeRegistry{inbox: make(inbox, 100)}
+		sys := rt.NewSystem(nil, nil)
+		ref, err := Start(sys, registry, Config{Diagnose: func(ctx context.Context, _ []msg.SlotInfo, _ string) []byte {
+			close(asked)
+			<-ctx.Done()
+			return []byte("{}")
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		registry.hold(ref)
+		r := &running{t: t, ref: ref, registry: registry, client: make(inbox, 100)}
+		registry.next()
+		r.join(1)
+		f, _ := wire.Scan([]byte(`{"jsonrpc":"2.0","id":1,` + call("broker_diagnose", "") + `}`))
+		ref.Send(&msg.ClientCall{Session: 1, Client: r.client, Call: 1, Frame: f})
+		<-asked
+		began := time.Now()
+		if err := sys.StopAndWait(context.Background(), ref.PID()); err != nil {
+			t.Fatal(err)
+		}
+		sys.Close()
+		if took := time.Since(began); took >= patience {
+			t.Errorf("the stop took %v", took)
+		}
+		if got := text(r.client.next()); got != "failed -32000 The slot has just been reset; send the request again" {
+			t.Errorf("the caller is told %s", got)
+		}
+	})
 }
 
 // Calls that find the queue full are answered.

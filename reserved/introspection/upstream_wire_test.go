@@ -80,22 +80,28 @@ func restartedTail(lines []string, line string) bool {
 	return len(lines) == 1 && lines[0] == line || len(lines) == 3 && lines[0] == line && between.MatchString(lines[1]) && lines[2] == line
 }
 
-// untilUpFor asks until an upstream has been up for so long.
-func untilUpFor(t *testing.T, c *brokertest.Client, name string, long time.Duration) {
+type status struct {
+	Verdict string
+	UpForMs int64
+}
+
+// until asks for an upstream until it is as wanted.
+func until(t *testing.T, c *brokertest.Client, name string, wanted func(status) bool) {
 	t.Helper()
 	look := time.NewTicker(50 * time.Millisecond)
 	defer look.Stop()
+	var s status
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-look.C {
-		var status struct{ UpForMs int64 }
+		s = status{}
 		object := callTool(t, c, "instance_status", `{"name":"`+name+`"}`)
-		if err := json.Unmarshal([]byte(object), &status); err != nil {
+		if err := json.Unmarshal([]byte(object), &s); err != nil {
 			t.Fatal(err)
 		}
-		if time.Duration(status.UpForMs)*time.Millisecond >= long {
+		if wanted(s) {
 			return
 		}
 	}
-	t.Fatalf("%s does not stay up for %s", name, long)
+	t.Fatalf("%s does not become as wanted; it is %+v", name, s)
 }
 
 // Spec 06, spec 07 rows 8, 29 and 88: what an operator sees of a child that works,
@@ -113,11 +119,12 @@ func TestWireInstances(t *testing.T) {
 	if good.Outcome != "up" || good.Instance.Verdict != "live" || good.Instance.Check != "tools/list" || good.Instance.PID == 0 {
 		t.Errorf("the one that works: %+v", good)
 	}
-	untilUpFor(t, c, "a-good", time.Second) // before that it would be the same restart
+	until(t, c, "a-good", func(s status) bool { return s.UpForMs >= 1000 }) // before that it would be the same restart
 	again := restart(t, c, "a-good")
 	if again.Outcome != "up" || again.Instance.PID == good.Instance.PID {
 		t.Errorf("the same process serves after a restart: %+v", again)
 	}
+	until(t, c, "b-bad", func(s status) bool { return s.Verdict == "error" }) // its first process has ended by itself
 	bad := restart(t, c, "b-bad")
 	if bad.Outcome != "failed" || bad.Instance.Verdict != "error" || bad.Instance.NextRetryAt == nil ||
 		!strings.Contains(bad.Message, "code 3") || !restartedTail(bad.Instance.Stderr, "no such database") {
