@@ -54,7 +54,7 @@ func TestNamedPipes(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), refusal) || !strings.Contains(err.Error(), pipe) {
 					t.Errorf("refused with %v", err)
 				}
-			case <-time.After(10 * time.Second):
+			case <-time.After(30 * time.Second):
 				t.Error("it waits for a writer")
 				w, err := os.OpenFile(pipe, os.O_WRONLY, 0)
 				if err != nil {

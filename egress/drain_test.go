@@ -61,7 +61,7 @@ func TestStopUnderLoad(t *testing.T) {
 	if err := <-stopped; err != nil {
 		t.Errorf("stop: %v", err)
 	}
-	if took := time.Since(began); took > 10*time.Second {
+	if took := time.Since(began); took > 2*loadPatience/3 { // 10 s, and what a busy machine adds
 		t.Errorf("the stop took %s", took)
 	}
 	for _, s := range streams {
@@ -175,7 +175,7 @@ func TestStopOfTheSilent(t *testing.T) {
 	if err := b.Broker.Stop(ctx); err != nil {
 		t.Errorf("stop: %v", err)
 	}
-	if took := time.Since(began); took > loadPatience/3 {
+	if took := time.Since(began); took > 2*loadPatience/3 { // a body is waited for for a minute
 		t.Errorf("the stop took %s", took)
 	}
 	within(t, "end of the bridge", bridge)

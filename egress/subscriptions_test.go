@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"mcpbroker"
 	"mcpbroker/brokertest"
@@ -159,16 +160,20 @@ func TestReplay(t *testing.T) {
 		p.Close(1000, "")
 		b.Empty(t, "s")
 
+		began := time.Now()
 		q := brokertest.Dial(t, b.ProviderURL("s"), nil)
 		request := q.Receive()
 		equal(t, "first", request, `{"jsonrpc":"2.0","id":`+brokertest.ID(request)+`,"method":"initialize","params":`+params+`}`)
 		brokertest.Respond(q, request, brokertest.ServerResult)
-		equal(t, "second", q.Receive(), `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-		var requests []string
-		for _, uri := range []string{"u:a", "u:b", "u:c"} {
-			request := q.Receive()
-			equal(t, "then", request, `{"jsonrpc":"2.0","id":`+brokertest.ID(request)+`,"method":"resources/subscribe","params":{"uri":"`+uri+`"}}`)
-			requests = append(requests, request)
+		requests := []string{q.Receive(), q.Receive(), q.Receive(), q.Receive()}
+		const initialized = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
+		if requests[3] == initialized && time.Since(began) > time.Second { // all that the broker waits for an answer
+			requests = append(requests[3:], requests[:3]...)
+		}
+		equal(t, "second", requests[0], initialized)
+		requests = requests[1:]
+		for i, uri := range []string{"u:a", "u:b", "u:c"} {
+			equal(t, "then", requests[i], `{"jsonrpc":"2.0","id":`+brokertest.ID(requests[i])+`,"method":"resources/subscribe","params":{"uri":"`+uri+`"}}`)
 		}
 		brokertest.Respond(q, requests[0], "{}")
 		brokertest.Respond(q, requests[1], "{}")

@@ -57,7 +57,7 @@ func newMemoryNet(t *testing.T) *memoryNet {
 			t.Errorf("accept: %v", err)
 			return
 		}
-		p := &memoryPeer{&peer{t: t, req: r, conn: conn}, make(chan string, 16)}
+		p := &memoryPeer{&peer{t: t, req: r, conn: conn}, make(chan string, 128)}
 		n.peers <- p
 		if !n.silent {
 			p.read()

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/coder/websocket"
 	"github.com/google/go-cmp/cmp"
@@ -58,45 +59,47 @@ func TestTunnelRegistration(t *testing.T) {
 // spec 01 section 6: after a reconnect all slots are announced again, then the
 // queue of the whole tunnel follows; a new registration dials at once.
 func TestTunnelAnnouncesAgain(t *testing.T) {
-	b := newBroker(t)
-	log := newLogbook()
-	tun := NewTunnel(b.url("/providers"), WithLogger(log.logger()))
-	ra, rb := newRecorder(t), newRecorder(t)
-	a, bb := tun.Provider("a", ra.callbacks()), tun.Provider("b", rb.callbacks())
-	connect(t, a)
-	connect(t, bb)
-	p := b.accept()
-	p.expect(announcement("a"))
-	p.expect(announcement("b"))
-	if got := tun.LastClose(); got != nil {
-		t.Fatalf("LastClose before any: got %v", got)
-	}
-	p.drop()
-	// spec 01 section 6: the close callback only.
-	ra.expect("open", "close")
-	rb.expect("open", "close")
-	if diff := cmp.Diff(&CloseError{Code: 1006}, tun.LastClose()); diff != "" {
-		t.Errorf("LastClose (-want +got):\n%s", diff)
-	}
+	synctest.Test(t, func(t *testing.T) { // a busy machine might dial by itself before the new registration
+		n := newMemoryNet(t)
+		log := newLogbook()
+		tun := NewTunnel("ws://broker/providers", WithHTTPClient(n.client()), WithLogger(log.logger()))
+		ra, rb := newRecorder(t), newRecorder(t)
+		a, bb := tun.Provider("a", ra.callbacks()), tun.Provider("b", rb.callbacks())
+		connect(t, a)
+		connect(t, bb)
+		p := <-n.peers
+		p.expect(announcement("a"))
+		p.expect(announcement("b"))
+		if got := tun.LastClose(); got != nil {
+			t.Fatalf("LastClose before any: got %v", got)
+		}
+		p.drop()
+		// spec 01 section 6: the close callback only.
+		ra.expect("open", "close")
+		rb.expect("open", "close")
+		if diff := cmp.Diff(&CloseError{Code: 1006}, tun.LastClose()); diff != "" {
+			t.Errorf("LastClose (-want +got):\n%s", diff)
+		}
 
-	for i := range 33 {
-		send(t, a, note(i))
-		send(t, bb, note(i))
-	}
-	connect(t, tun.Provider("c", Events{}))
-	p = b.accept()
-	for _, slot := range []string{"a", "b", "c"} {
-		p.expect(announcement(slot))
-	}
-	for i := 1; i < 33; i++ { // the oldest of each slot was dropped
-		p.expect(envelope("a", note(i)))
-		p.expect(envelope("b", note(i)))
-	}
-	ra.expect("open")
-	rb.expect("open")
-	if got := len(log.containing("WARN provider: queue is full, dropped the oldest frame")); got != 2 {
-		t.Errorf("want 2 warnings about the queue, got %d", got)
-	}
+		for i := range 33 {
+			send(t, a, note(i))
+			send(t, bb, note(i))
+		}
+		connect(t, tun.Provider("c", Events{}))
+		p = <-n.peers
+		for _, slot := range []string{"a", "b", "c"} {
+			p.expect(announcement(slot))
+		}
+		for i := 1; i < 33; i++ { // the oldest of each slot was dropped
+			p.expect(envelope("a", note(i)))
+			p.expect(envelope("b", note(i)))
+		}
+		ra.expect("open")
+		rb.expect("open")
+		if got := len(log.containing("WARN provider: queue is full, dropped the oldest frame")); got != 2 {
+			t.Errorf("want 2 warnings about the queue, got %d", got)
+		}
+	})
 }
 
 // Frames sent before Connect follow the registration, also on an open socket.

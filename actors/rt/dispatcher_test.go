@@ -71,7 +71,7 @@ func TestDispatcherIsFair(t *testing.T) {
 	s.Send(free, "go")
 	select {
 	case <-handled:
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		t.Error("the free actor never ran")
 	}
 	close(stop)

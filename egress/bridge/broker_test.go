@@ -2,6 +2,7 @@ package bridge_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"strconv"
 	"strings"
@@ -135,11 +136,12 @@ func TestProgress(t *testing.T) {
 // back, on the same port, is used again: with another session, the same
 // subscriptions, and no word from the host.
 func TestBrokerRestart(t *testing.T) {
-	b, p, h := bridged(t)
+	number := quietPort(t)
+	b, p, h := bridged(t, mcpbroker.WithPort(number))
 	h.send(`{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"file:///a"}}`)
 	brokertest.Respond(p, p.Receive(), `{}`)
 	h.expect(`{"jsonrpc":"2.0","id":1,"result":{}}`)
-	_, port, _ := net.SplitHostPort(b.Addr().String())
+	port := strconv.Itoa(number)
 	b.Stop(t)
 	for id, told := 0, 0; told < 2; id++ {
 		h.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"m"}`, id))
@@ -154,7 +156,6 @@ func TestBrokerRestart(t *testing.T) {
 	}
 	h.log.Wait(t, "[mcp-broker] bridge: cannot reach the broker at http://127.0.0.1:"+port+"/s/mcp: ")
 
-	number, _ := strconv.Atoi(port)
 	b = brokertest.Start(t, brokertest.Options{Configure: []mcpbroker.Option{mcpbroker.WithPort(number)}})
 	h.log.Wait(t, "answers again")
 	p = b.Dedicated(t, "s")
@@ -192,13 +193,37 @@ func TestBrokerLater(t *testing.T) {
 // nobody is an address where no broker is, yet.
 func nobody(t testing.TB) *net.TCPAddr {
 	t.Helper()
-	var dialer net.ListenConfig
-	l, err := dialer.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: quietPort(t)}
+}
+
+// quietPort finds a port that stays free while no broker listens on it: it is below
+// those that a system gives to whoever takes any, and other tests respect the mark,
+// which is the UDP port of the same number.
+func quietPort(t testing.TB) int {
+	t.Helper()
+	const first, last, attempts = 20000, 32767, 100
+	var err error
+	for range attempts {
+		port := first + rand.IntN(last-first)
+		if err = mark(t, net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+			return port
+		}
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr)
+	t.Fatalf("find a free port: %v", err)
+	return 0
+}
+
+func mark(t testing.TB, address string) error {
+	taken, err := net.ListenPacket("udp", address)
+	if err != nil {
+		return err
+	}
+	t.Cleanup(func() { _ = taken.Close() })
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	return l.Close()
 }
 
 // The wait of initialize ends with its time, or with the host; the answer says what was

@@ -205,12 +205,13 @@ func TestSlowReader(t *testing.T) {
 		}
 	}()
 	brokertest.Equal(t, "line", b.Log.Wait(t, "reads too slowly"), `[broker] a WebSocket client of slot "s" was closed: it reads too slowly`)
-	<-done
-	b.Sessions(t, "s", 1)
-	works(t, p, bystander)
+	// At once: what is being written to it is given up after 10 s.
 	if code, reason, messages := stalled.Closed(); code != 1013 || reason != "The client reads too slowly" || messages == 0 {
 		t.Errorf("closed %d %q after %d messages", code, reason, messages)
 	}
+	<-done
+	b.Sessions(t, "s", 1)
+	works(t, p, bystander)
 }
 
 // Spec 01 5.12: a stop writes what waits and says goodbye with 1001.
