@@ -247,7 +247,7 @@ func TestFramesWithTheHandshake(t *testing.T) {
 		if _, err := conn.Write(burst); err != nil {
 			t.Fatal(err)
 		}
-		_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+		_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
 		r := bufio.NewReader(conn)
 		if _, err := http.ReadResponse(r, nil); err != nil {
 			t.Fatal(err)

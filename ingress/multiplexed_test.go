@@ -3,7 +3,9 @@ package ingress_test
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"mcpbroker"
 	"mcpbroker/actors/msg"
 	"mcpbroker/brokertest"
 )
@@ -67,7 +69,12 @@ func TestMultiplexedRefusal(t *testing.T) {
 // F-42: a refused claim of an open shared socket is granted once the slot is
 // free; the oldest wins; a socket that left is passed over.
 func TestRememberedClaims(t *testing.T) {
-	b := brokertest.Start(t, brokertest.Options{Plain: true})
+	withdrawn := make(chan struct{}, 8)
+	b := brokertest.Start(t, brokertest.Options{Plain: true, Configure: []mcpbroker.Option{mcpbroker.WithTap(func(_ string, message any) {
+		if _, ok := message.(*msg.WithdrawClaim); ok {
+			withdrawn <- struct{}{}
+		}
+	})}})
 	holder := b.Dedicated(t, "s")
 	claim := func() *brokertest.Socket {
 		p := brokertest.Dial(t, b.ProvidersURL(), nil)
@@ -77,6 +84,13 @@ func TestRememberedClaims(t *testing.T) {
 	}
 	gone, first, second := claim(), claim(), claim()
 	gone.Close(1000, "")
+	for range 2 { // the registry takes it, then the slot
+		select {
+		case <-withdrawn:
+		case <-time.After(30 * time.Second):
+			t.Fatal("the claim of a socket that left was not withdrawn")
+		}
+	}
 	alive(t, b)
 	holder.Close(1000, "")
 	info := b.WaitSlot(t, "s", func(i msg.SlotInfo) bool { return i.Transport == msg.Multiplexed })

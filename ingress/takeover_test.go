@@ -20,7 +20,7 @@ func TestTakeoverRefusals(t *testing.T) {
 		tokens    []string
 	}{
 		{"reject", "reject", 30 * time.Second, []string{`providerTakeover is "reject"`, "wait up to 30000ms"}},
-		{"liveness", "liveness", 5 * time.Second, []string{"answered the last heartbeat", "wait up to 5000ms"}},
+		{"liveness", "liveness", time.Minute, []string{"answered the last heartbeat", "wait up to 60000ms"}},
 		{"liveness without heartbeat", "liveness", 0, []string{"providerHeartbeatIntervalMs: 0", "Enable the heartbeat"}},
 		{"always without providerAuth", "always", 30 * time.Second, []string{"answered the last heartbeat"}},
 	} {

@@ -58,6 +58,7 @@ type house struct {
 
 // fuse makes an actor fail at the next messages that match.
 type fuse struct {
+	who  *rt.PID // nil is any
 	at   func(message any) bool
 	left atomic.Int64
 }
@@ -84,8 +85,8 @@ func inHouse(t *testing.T, test func(t *testing.T, h *house)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		h := &house{t: t, log: &bytes.Buffer{}, servers: map[string]*server{}}
-		h.sys = rt.NewSystem(slog.New(slog.NewTextHandler(h, nil)), func(_ *rt.PID, message any) {
-			if f := h.fuse.Load(); f != nil && f.at(message) && f.left.Add(-1) >= 0 {
+		h.sys = rt.NewSystem(slog.New(slog.NewTextHandler(h, nil)), func(who *rt.PID, message any) {
+			if f := h.fuse.Load(); f != nil && (f.who == nil || f.who.Equal(who)) && f.at(message) && f.left.Add(-1) >= 0 {
 				panic("struck")
 			}
 		})
@@ -253,7 +254,7 @@ func (s *server) release() {
 	s.keeps = false
 	for d := range s.drivers {
 		for _, answer := range d.kept {
-			d.post(answer)
+			d.say(answer)
 		}
 		d.kept = nil
 	}
@@ -340,12 +341,17 @@ func (d *driver) Send(frame []byte, _ mcp.Class) bool {
 		d.kept = append(d.kept, answer)
 		return true
 	}
+	d.say(answer)
+	return true
+}
+
+// say passes an answer on, once the driver is attached.
+func (d *driver) say(answer []byte) {
 	if d.slot == nil {
 		d.waiting = append(d.waiting, answer)
-		return true
+		return
 	}
 	d.post(answer)
-	return true
 }
 
 func (d *driver) post(answer []byte) {

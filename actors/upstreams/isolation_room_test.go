@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mcpbroker/actors/msg"
+	"mcpbroker/actors/rt"
 	"mcpbroker/actors/wire"
 )
 
@@ -160,10 +161,10 @@ func TestIsolatedRush(t *testing.T) {
 	})
 }
 
-// stall holds up the first actor that gets a message that matches.
-func (h *house) stall(d time.Duration, at func(message any) bool) {
+// stall holds up the slot of c at the first message that matches.
+func (h *house) stall(c *client, d time.Duration, at func(message any) bool) {
 	var done atomic.Bool
-	h.fuse.Store(&fuse{at: func(message any) bool {
+	h.fuse.Store(&fuse{who: c.slot.(*rt.Ref).PID(), at: func(message any) bool {
 		if at(message) && done.CompareAndSwap(false, true) {
 			time.Sleep(d) // of the bubble
 		}
@@ -176,7 +177,7 @@ func (h *house) stall(d time.Duration, at func(message any) bool) {
 func TestIsolatedQueue(t *testing.T) {
 	inHouse(t, func(t *testing.T, h *house) {
 		all := h.crowd()
-		h.stall(5*time.Second, is[*msg.DescribeSlot])
+		h.stall(all[0], 5*time.Second, is[*msg.DescribeSlot])
 		gone, first, second := h.knock(0), h.knock(0), h.knock(0)
 		time.Sleep(100 * time.Millisecond)
 		h.registry.Send(&msg.LeaveSlot{Slot: "a", Session: gone.session})
@@ -197,8 +198,8 @@ func TestIsolatedQueue(t *testing.T) {
 // The queue is bounded: whoever finds it full is refused without a wait.
 func TestIsolatedQueueFull(t *testing.T) {
 	inHouse(t, func(t *testing.T, h *house) {
-		h.crowd()
-		h.stall(5*time.Second, is[*msg.DescribeSlot])
+		all := h.crowd()
+		h.stall(all[0], 5*time.Second, is[*msg.DescribeSlot])
 		var waiting []*client
 		for range isolatedBound {
 			waiting = append(waiting, h.knock(0))
@@ -220,7 +221,7 @@ func TestIsolatedLateAnswer(t *testing.T) {
 	inHouse(t, func(t *testing.T, h *house) {
 		all := h.crowd()
 		time.Sleep(10 * time.Second)
-		h.stall(5*time.Second, is[*msg.DescribeSlot])
+		h.stall(all[0], 5*time.Second, is[*msg.DescribeSlot])
 		one := h.knock(0)
 		time.Sleep(900 * time.Millisecond)
 		h.fate("the newcomer within the second", one)
@@ -238,7 +239,7 @@ func TestIsolatedLateEnd(t *testing.T) {
 	inHouse(t, func(t *testing.T, h *house) {
 		all := h.crowd()
 		time.Sleep(10 * time.Second)
-		h.stall(5*time.Second, is[*msg.EndIdle])
+		h.stall(all[0], 5*time.Second, is[*msg.EndIdle])
 		one := h.knock(0)
 		time.Sleep(1100 * time.Millisecond)
 		h.fate("the newcomer", one, tooMany)
@@ -268,7 +269,7 @@ func TestIsolatedHaltWhileSurveying(t *testing.T) {
 	inHouse(t, func(t *testing.T, h *house) {
 		all := h.crowd()
 		time.Sleep(10 * time.Second)
-		h.stall(500*time.Millisecond, is[*msg.DescribeSlot])
+		h.stall(all[0], 500*time.Millisecond, is[*msg.DescribeSlot])
 		one, two := h.knock(0), h.knock(0)
 		time.Sleep(100 * time.Millisecond)
 		h.fate("before the end", one)

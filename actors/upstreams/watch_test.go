@@ -17,6 +17,7 @@ func TestWatchAmongMany(t *testing.T) {
 		for n := range 3000 {
 			h.registry.Send(&msg.OwnSlot{Slot: fmt.Sprint("other-", n), Owner: h.registry})
 		}
+		synctest.Wait()
 		h.apply(h.config("a", "1")) // it serves the slot that is watched
 		var left atomic.Int32
 		h.strike(0, func(message any) bool {

@@ -22,7 +22,7 @@ func TestHeaders(t *testing.T) {
 	b := connect(t, Config{URL: s.URL, Headers: map[string]string{"x-api-key": "k-123456", "Authorization": "Basic abc", "Host": "elsewhere.example"}, Auth: Auth{Bearer: "unused"}})
 	b.handshake()
 	stream := receive(t, s.gets, "GET")
-	b.driver.Stop(time.Second)
+	b.driver.Stop(patience)
 	b.ended()
 	close(s.log)
 	all := []seen{stream}

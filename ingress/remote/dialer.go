@@ -22,17 +22,19 @@ type Options struct {
 	pace *pace // of tests
 }
 
-// pace are the waits tests shorten.
+// pace are the waits that tests have others of.
 type pace struct {
 	reopen   func(n int) time.Duration // before the event stream is opened for the n-th time, from 1
 	cancel   time.Duration             // for an answer to a cancelled call
 	ping     time.Duration             // between two pings of a WebSocket
 	endpoint time.Duration             // for the endpoint event
 	drain    time.Duration             // for calls under way, once nothing can be sent
+	order    time.Duration             // for a message to be taken, which those behind it wait for
+	goodbye  time.Duration             // for taking leave, at most
 	renewal  time.Duration             // between two sessions that the slot is told of
 }
 
-var usualPace = &pace{reopen: reopenDelay, cancel: 10 * time.Second, ping: 30 * time.Second, endpoint: 30 * time.Second, drain: drainTimeout, renewal: 10 * time.Second}
+var usualPace = &pace{reopen: reopenDelay, cancel: 10 * time.Second, ping: 30 * time.Second, endpoint: 30 * time.Second, drain: drainTimeout, order: orderTimeout, goodbye: goodbyeTimeout, renewal: 10 * time.Second}
 
 // Dialer makes connections and knows every living one.
 type Dialer struct {
@@ -143,7 +145,7 @@ func (d *Dialer) Stop(ctx context.Context) error {
 			return nil
 		}
 		for _, l := range links {
-			l.Stop(goodbyeTimeout)
+			l.Stop(d.opts.pace.goodbye)
 		}
 		for _, l := range links {
 			select {

@@ -42,7 +42,7 @@ func TestReferenceServer(t *testing.T) {
 	if after := b.driver.(*streamable).current().id; after == before || after == "" {
 		t.Errorf("session %q, was %q", after, before)
 	}
-	b.driver.Stop(time.Second)
+	b.driver.Stop(patience)
 	b.expectEnd("<nil>", false)
 }
 
@@ -60,10 +60,7 @@ func (b *broker) answer(id string) string {
 
 func freePort(t *testing.T) int {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := listen(t)
 	defer listener.Close()
 	return listener.Addr().(*net.TCPAddr).Port
 }

@@ -64,7 +64,7 @@ func TestNoFallback(t *testing.T) {
 	b = connect(t, Config{URL: s.URL + "/mcp"})
 	b.send(initialize)
 	b.detected()
-	b.driver.Stop(time.Second)
+	b.driver.Stop(patience)
 	b.expectEnd("<nil>", false)
 }
 
@@ -159,6 +159,6 @@ func TestReferenceServerOverSSE(t *testing.T) {
 	b.send(initialized, `{"jsonrpc":"2.0","id":"brk-2","method":"tools/call","params":{"name":"echo","arguments":{"message":"读é🎉"}}}`)
 	contains(t, "tools/call", b.answer("brk-2"), `"content":[{"type":"text","text":"Echo: 读é🎉"}]`)
 	contains(t, "log", b.log.String(), "it speaks the older HTTP+SSE transport (POST was answered HTTP 404 Not Found)")
-	b.driver.Stop(time.Second)
+	b.driver.Stop(patience)
 	b.expectEnd("<nil>", false)
 }

@@ -61,11 +61,18 @@ func TestCallsUnderWay(t *testing.T) {
 	b.expectEnd("it cannot be reached: "+unreached(s), false)
 }
 
+// due lets the time pass that is left for calls under way; false where nothing bounds it.
+func (l *leave) due() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.late != nil && l.late.Reset(0)
+}
+
 // Calls under way are waited for a short time.
 func TestDrainBounded(t *testing.T) {
 	s, held, _ := closing(t)
 	b := newBroker(t)
-	b.pace.drain = 20 * time.Millisecond
+	b.pace.drain = time.Hour
 	b.start(Config{URL: s.URL})
 	b.attach()
 	s.settled(b)
@@ -74,6 +81,9 @@ func TestDrainBounded(t *testing.T) {
 	_ = s.Listener.Close()
 	b.send(request(3, "a"))
 	b.expect(refusal(3, wire.RemoteUnreachable("far", unreached(s))))
+	if leave := &b.driver.(*streamable).leave; !leave.due() {
+		t.Error("the call under way is waited for without a bound")
+	}
 	b.expectEnd("it cannot be reached: "+unreached(s), false)
 	equal(t, "the call under way", receive(t, held, "end of the call"), "cut off")
 }

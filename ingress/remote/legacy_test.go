@@ -28,7 +28,8 @@ type older struct {
 
 func newOlder(t *testing.T) *older {
 	s := &older{t: t, endpoint: "messages?session=1", out: make(chan string, 64), posted: make(chan seen, 64)}
-	s.Server = httptest.NewServer(s)
+	s.Server = &httptest.Server{Listener: listen(t), Config: &http.Server{Handler: s}}
+	s.Start()
 	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
 	return s
 }

@@ -76,7 +76,7 @@ func (l *link) Attach(slot msg.Ref, gen uint64) {
 
 // Stop implements msg.Driver.
 func (l *link) Stop(grace time.Duration) {
-	l.finish(ending{within: min(goodbyeTimeout, max(grace, time.Millisecond))})
+	l.finish(ending{within: min(l.pace.goodbye, max(grace, time.Millisecond))})
 }
 
 // giveUp ends a connection that has not opened.

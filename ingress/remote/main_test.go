@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -25,7 +26,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience bounds waits that end at once unless something is wrong.
-const patience = 20 * time.Second
+const patience = 30 * time.Second
 
 // mailbox stands for an actor.
 type mailbox chan any
@@ -89,7 +90,7 @@ const (
 func newBroker(t *testing.T) *broker {
 	t.Helper()
 	b := &broker{t: t, log: &output{}, owner: make(mailbox, 64), slot: make(mailbox, 4096)}
-	b.pace = pace{reopen: func(int) time.Duration { return time.Millisecond }, cancel: 20 * time.Millisecond, ping: time.Minute, endpoint: patience, drain: patience}
+	b.pace = pace{reopen: func(int) time.Duration { return time.Millisecond }, cancel: 20 * time.Millisecond, ping: time.Minute, endpoint: patience, drain: patience, order: patience, goodbye: patience}
 	b.sys = rt.NewSystem(slog.New(slog.NewTextHandler(b.log, nil)), nil)
 	b.dialer = New(b.sys, Options{UserAgent: "broker/1", pace: &b.pace})
 	t.Cleanup(func() {
@@ -253,11 +254,20 @@ type server struct {
 
 func newServer(t *testing.T) *server {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	return serveOn(t, listen(t))
+}
+
+// listen takes a port below those that systems give to sockets which ask for any: while it
+// is closed nobody gets it by chance.
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	for range 100 {
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10000+rand.IntN(10000))); err == nil {
+			return l
+		}
 	}
-	return serveOn(t, listener)
+	t.Fatal("no port is free")
+	return nil
 }
 
 func serveOn(t *testing.T, listener net.Listener) *server {

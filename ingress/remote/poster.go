@@ -152,7 +152,7 @@ func (p *poster) cancelled(f *wire.Frame) {
 		c.stop(nil)
 		return
 	case c != nil:
-		p.await(c.sent, orderTimeout)
+		p.await(c.sent, p.pace.order)
 	}
 	p.hand(f)
 	if c != nil {
@@ -175,7 +175,7 @@ func (p *poster) hand(f *wire.Frame) {
 			p.problem(aboutMessage, fmt.Sprintf("a message for it was lost (%s): %s", kind(f), sentence(err)))
 		}
 	})
-	p.await(taken, orderTimeout)
+	p.await(taken, p.pace.order)
 }
 
 func kind(f *wire.Frame) string {

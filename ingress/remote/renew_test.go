@@ -26,7 +26,7 @@ func TestRenewalIsTold(t *testing.T) {
 			}
 			s.set(func() { s.sessions["again"] = true })
 			w.Header().Set(sessionHeader, "again")
-			events(w, event(early), event(welcome), event(behind))
+			events(w, event(early)+event(welcome)+event(behind)) // in one piece: it is not read on for long
 			return true
 		}
 	})
@@ -46,10 +46,13 @@ func TestRenewalIsTold(t *testing.T) {
 
 // A server that keeps forgetting its sessions does not keep clients reading its lists.
 func TestRenewalsAreToldSeldom(t *testing.T) {
+	if usualPace.renewal != 10*time.Second {
+		t.Errorf("usually %s apart", usualPace.renewal)
+	}
 	for _, tt := range []struct {
 		apart time.Duration
 		told  int
-	}{{usualPace.renewal, 1}, {0, 3}} {
+	}{{time.Hour, 1}, {0, 3}} {
 		s := newServer(t)
 		b := newBroker(t)
 		b.pace.renewal = tt.apart

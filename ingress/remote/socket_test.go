@@ -119,7 +119,7 @@ func TestSocketStop(t *testing.T) {
 		_, _, err := c.Read(context.Background())
 		closed <- err
 	}()
-	b.driver.Stop(time.Second)
+	b.driver.Stop(patience)
 	if code := websocket.CloseStatus(receive(t, closed, "close")); code != websocket.StatusGoingAway {
 		t.Errorf("closed with %d", code)
 	}
@@ -175,7 +175,9 @@ func TestSocketUnsent(t *testing.T) {
 // A handshake that is refused says how, and whether the credentials are to blame.
 func TestSocketRefused(t *testing.T) {
 	for status, denied := range map[int]bool{401: true, 403: true, 404: false, 200: false} {
-		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", status) }))
+		refuse := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", status) })
+		s := &httptest.Server{Listener: listen(t), Config: &http.Server{Handler: refuse}}
+		s.Start()
 		b := newBroker(t)
 		b.start(Config{URL: "ws" + strings.TrimPrefix(s.URL, "http")})
 		want := fmt.Sprintf("the server answered HTTP %d %s: no", status, http.StatusText(status))
@@ -208,6 +210,6 @@ func TestSocketToken(t *testing.T) {
 	defer s.Close()
 	b := connect(t, Config{URL: "ws" + strings.TrimPrefix(s.URL, "http"), Auth: a.credentials()})
 	b.expect(welcome)
-	b.driver.Stop(time.Second)
+	b.driver.Stop(patience)
 	b.expectEnd("<nil>", false)
 }

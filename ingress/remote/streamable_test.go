@@ -26,7 +26,7 @@ func TestSession(t *testing.T) {
 	equal(t, "revision with initialize", hello.version, "")
 	equal(t, "revision", s.took("POST session-1 "+initialized).version, "2025-06-18")
 	equal(t, "revision", s.took("POST session-1 "+request(2, "tools/list")).version, "2025-06-18")
-	b.driver.Stop(time.Second)
+	b.driver.Stop(patience)
 	b.expectEnd("<nil>", false)
 	equal(t, "revision", s.took("DELETE session-1 ").version, "2025-06-18")
 	if s.known("session-1") {
@@ -283,7 +283,7 @@ func TestStateless(t *testing.T) {
 	b.handshake()
 	b.send(request(2, "a"))
 	b.expect(response(2, "a"))
-	b.driver.Stop(time.Second)
+	b.driver.Stop(patience)
 	b.expectEnd("<nil>", false)
 }
 

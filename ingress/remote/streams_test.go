@@ -93,7 +93,7 @@ func TestBehindTheAnswer(t *testing.T) {
 	const note = `{"jsonrpc":"2.0","method":"notifications/x"}`
 	left := make(chan struct{})
 	s.call = func(w http.ResponseWriter, r *http.Request, f *wire.Frame) {
-		events(w, event(echo(f)), event(note))
+		events(w, event(echo(f))+event(note)) // in one piece: it is not read on for long
 		<-r.Context().Done()
 		close(left)
 	}
@@ -205,7 +205,7 @@ func TestNoEventStream(t *testing.T) {
 			b.send(request(10+i, "a"))
 			b.expect(response(10+i, "a"))
 		}
-		b.driver.Stop(time.Second)
+		b.driver.Stop(patience)
 		b.ended()
 		if len(s.gets) != 0 || s.n != 1 {
 			t.Errorf("%d: asked %d times more, %d handshakes", status, len(s.gets), s.n)
@@ -450,6 +450,6 @@ func TestBeforeAttach(t *testing.T) {
 	d = receive(t, b.owner, "UpstreamOpened").(*msg.UpstreamOpened).Driver
 	d.Send([]byte(initialize), mcp.Required)
 	s.took("POST  " + initialize)
-	d.Stop(time.Second)
+	d.Stop(patience)
 	b.expectEnd("<nil>", false)
 }

@@ -52,6 +52,6 @@ func (s *streamable) retire(old session) {
 // to the present session.
 func (s *streamable) end(old session) {
 	if old.id != s.current().id {
-		s.forget(s.ctx, old, goodbyeTimeout)
+		s.forget(s.ctx, old, s.pace.goodbye)
 	}
 }

@@ -107,6 +107,13 @@ func behave(behaviour string, args []string) {
 		fmt.Println(`{"method":"up"}`)
 		<-term
 		fmt.Fprintln(os.Stderr, "TERM")
+	case "reluctant": // says that it was told to end, and does not
+		term := make(chan os.Signal, 1)
+		signal.Notify(term, syscall.SIGTERM)
+		fmt.Println(`{"method":"up"}`)
+		<-term
+		fmt.Fprintln(os.Stderr, "TERM")
+		rest()
 	case "stubborn":
 		stubborn(args[0])
 	case "family":

@@ -18,10 +18,6 @@ import (
 // framesInFlight bounds what a child has said and its slot not yet handled.
 const framesInFlight = 64
 
-// exitLag is how long a process that closed a pipe may take to be seen exiting: it
-// does the one just before the other, and its exit code tells more.
-const exitLag = 250 * time.Millisecond
-
 // child is one incarnation of an upstream. It implements msg.Driver.
 type child struct {
 	all   *Children
@@ -219,7 +215,7 @@ func (c *child) serve(p *process, gone <-chan struct{}) (fault ended) {
 	select {
 	case <-p.exited:
 	case fault = <-c.fault:
-		if within(exitLag, p.exited) {
+		if within(c.all.bounds.exit, p.exited) {
 			fault = ""
 		}
 	case <-c.quit:
@@ -269,7 +265,7 @@ func (c *child) leave(gone <-chan struct{}) {
 	}
 	deadline := time.NewTimer(c.grace)
 	defer deadline.Stop()
-	hint := time.NewTimer(min(c.grace/4, 500*time.Millisecond))
+	hint := time.NewTimer(min(c.grace/4, c.all.bounds.hint))
 	defer hint.Stop()
 	// A server may know from the end of its stdin that it is not needed any more.
 	c.outbox.Finish(func() { _ = c.in.Close() })

@@ -303,7 +303,7 @@ func TestDeafChild(t *testing.T) {
 			r := h.start(t, self(t, "deaf"))
 			r.hear()
 			frame := []byte(`"` + strings.Repeat("x", 100<<10) + `"`)
-			for range 20 {
+			for range 30 { // up to ten of them may be under way already
 				if !r.driver.Send(frame, mcp.Required) {
 					break
 				}
@@ -315,8 +315,9 @@ func TestDeafChild(t *testing.T) {
 
 // Spec 06: the end of stdout is the end.
 func TestClosedStdout(t *testing.T) {
-	r := newHouse(t).start(t, self(t, "mute"))
-	equal(t, "error", fmt.Sprint(r.end().Err), "it closed its stdout")
+	h := newHouse(t)
+	h.bounds.exit = 10 * time.Millisecond
+	equal(t, "error", fmt.Sprint(h.start(t, self(t, "mute")).end().Err), "it closed its stdout")
 }
 
 // Frames wait in the child until the slot is known, and no more of them are read

@@ -30,16 +30,21 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// bounds of one child; tests narrow them.
+// bounds of one child; tests have others.
 type bounds struct {
 	outbox  int           // bytes that wait for the child to read its stdin
 	stalled time.Duration // one write that makes no headway
+	hint    time.Duration // of a grace, for a child to end with its stdin before it is told to
+	exit    time.Duration // for a process that closed a pipe to be seen exiting: it does the one just before the other, and its exit code tells more
 	rest    time.Duration // of a grace, for what is left of a child that has ended its connection itself
 	killed  time.Duration // for a process to be gone after KILL
 	drain   time.Duration // for what is left in the pipes of a process that has ended
 }
 
-var defaultBounds = bounds{outbox: 16 << 20, stalled: time.Minute, rest: 2 * time.Second, killed: 2 * time.Second, drain: 2 * time.Second}
+var defaultBounds = bounds{
+	outbox: 16 << 20, stalled: time.Minute, hint: 500 * time.Millisecond, exit: 250 * time.Millisecond,
+	rest: 2 * time.Second, killed: 2 * time.Second, drain: 2 * time.Second,
+}
 
 // maxStarts is how many processes are being started at once. A start costs memory
 // and processor time at the same moment for all of them; hundreds of sessions may

@@ -82,7 +82,23 @@ func (l *logged) String() string {
 // house is Children with what a broker puts around them.
 type house struct {
 	*Children
-	log *logged
+	log     *logged
+	handles int // pipes that were open before
+}
+
+// patient gives a busy machine time for what comes at once on others.
+func (h *house) patient() {
+	h.bounds.exit, h.bounds.killed, h.bounds.drain = patience, patience, patience
+}
+
+// unguarded waits until a guard that is ended beside the test has left nothing behind.
+func (h *house) unguarded(t testing.TB) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for len(childrenOf(t, os.Getpid())) > 0 || pipeHandles(t) > h.handles {
+		<-tick.C
+	}
 }
 
 // newHouse returns Children that leave neither a process nor a handle behind.
@@ -98,7 +114,8 @@ func newHouse(t testing.TB) *house {
 			return a
 		},
 	})), nil)
-	h := &house{New(sys), log}
+	h := &house{Children: New(sys), log: log, handles: handles}
+	h.patient()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()

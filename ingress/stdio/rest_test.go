@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -27,7 +26,7 @@ func TestRestIsEndedInOrder(t *testing.T) {
 	} {
 		t.Run(test.behaviour, func(t *testing.T) {
 			h := newHouse(t)
-			h.bounds.rest = patience
+			h.bounds.exit, h.bounds.rest = 10*time.Millisecond, patience
 			r := h.start(t, self(t, test.behaviour))
 			if test.behaviour == "bequeaths" {
 				equal(t, "the child of the child", r.hear(), `{"method":"up"}`)
@@ -126,6 +125,7 @@ func TestNothingIsToldAfterStop(t *testing.T) {
 	sys := rt.NewSystem(slog.New(log), nil)
 	defer sys.Close()
 	h.Children = New(sys)
+	h.patient()
 	h.bounds.killed = 20 * time.Millisecond
 	cfg := self(t, "print", strconv.Quote(strings.Repeat("x", 2000)+"\n"))
 	cfg.Limit = 1000
@@ -151,11 +151,9 @@ func TestNothingIsToldAfterStop(t *testing.T) {
 	if err := await(t, stopped, "end of Stop"); err == nil || !strings.Contains(err.Error(), "cannot be ended") {
 		t.Errorf("Stop: %v", err)
 	}
-	h.stuck = nil                             // what newHouse looks at
-	<-exited                                  // with its stdin
-	for len(childrenOf(t, os.Getpid())) > 0 { // the guard goes as well
-		<-tick.C
-	}
+	h.stuck = nil // what newHouse looks at
+	<-exited      // with its stdin
+	h.unguarded(t)
 }
 
 func (h *house) hasStuck() bool {

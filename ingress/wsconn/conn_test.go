@@ -98,7 +98,7 @@ func TestReadLimit(t *testing.T) {
 
 func closeCode(t *testing.T, peer *websocket.Conn) int {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	_, _, err := peer.Read(ctx)
 	return int(websocket.CloseStatus(err))

@@ -22,11 +22,13 @@ type deaf struct {
 	*net.TCPConn
 	once   sync.Once
 	closed chan struct{}
+	heard  chan<- struct{} // gets what the reader would hear
 }
 
 func (d *deaf) Read(b []byte) (int, error) {
 	n, err := d.TCPConn.Read(b)
 	if err != nil {
+		d.heard <- struct{}{}
 		<-d.closed
 	}
 	return n, err
@@ -37,18 +39,20 @@ func (d *deaf) Close() error {
 	return d.TCPConn.Close()
 }
 
-// newTransport is a transport over deaf connections.
-func newTransport(t *testing.T) Transport {
+// newTransport is a transport over deaf connections; ended tells when the system knows
+// that one has ended.
+func newTransport(t *testing.T) (via Transport, ended <-chan struct{}) {
+	heard := make(chan struct{}, 16)
 	plain := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 		var d net.Dialer
 		conn, err := d.DialContext(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
-		return &deaf{TCPConn: conn.(*net.TCPConn), closed: make(chan struct{})}, nil
+		return &deaf{TCPConn: conn.(*net.TCPConn), closed: make(chan struct{}), heard: heard}, nil
 	}}
 	t.Cleanup(plain.CloseIdleConnections)
-	return Transport{plain}
+	return Transport{plain}, heard
 }
 
 func post(via http.RoundTripper, url, body string) (string, error) {
@@ -71,7 +75,7 @@ func TestClosedWhileIdle(t *testing.T) {
 		_, _ = w.Write(body)
 	}))
 	t.Cleanup(s.Close)
-	via := newTransport(t)
+	via, ended := newTransport(t)
 	for _, body := range []string{"one", "two", "three"} {
 		if got, err := post(via, s.URL, body); got != body || err != nil {
 			t.Fatalf("%s was answered %q, %v", body, got, err)
@@ -80,6 +84,7 @@ func TestClosedWhileIdle(t *testing.T) {
 			t.Errorf("the server was sent %q, not %s", got, body)
 		}
 		s.CloseClientConnections()
+		<-ended
 	}
 	if len(took) != 0 {
 		t.Errorf("the server was sent %q as well", <-took)
