@@ -45,6 +45,24 @@ func TestTakeoverRefusals(t *testing.T) {
 	}
 }
 
+// Spec 01 2.5: a provider that has said goodbye has released its slot: one that comes back
+// at once is served, though the broker may not have heard of the end yet.
+func TestReconnectAtOnce(t *testing.T) {
+	const rounds = 200
+	b := brokertest.Start(t, brokertest.Options{Plain: true})
+	for range rounds {
+		p := brokertest.Dial(t, b.ProviderURL("s"), nil)
+		p.Close(1000, "")
+		q := brokertest.Dial(t, b.ProvidersURL(), nil)
+		q.Send(`{"provider":"s","payload":{"type":"register"}}`)
+		b.Connected(t, "s")
+		q.Close(1000, "")
+	}
+	if refused := b.Log.Lines("rejected"); len(refused) > 0 {
+		t.Errorf("refused %d times: %s", len(refused), refused[0])
+	}
+}
+
 // F-10, F-11, F-12: a ping must be unanswered for a grace time before a newcomer
 // replaces the incumbent; then the incumbent's callers hear of it at once, and
 // what it opted into ends with it.

@@ -103,6 +103,10 @@ func (a *Actor) Receive(c rt.Context) {
 		a.gone = true
 		a.step(c, m)
 		c.Stop(c.Self())
+	case *msg.LivenessAsked:
+		if !a.conn.Closing() { // else its end is under way and frees the slot, for who is back already
+			a.step(c, m)
+		}
 	case *msg.ClaimGranted, *msg.ClaimRefused:
 		a.step(c, m)
 		a.settle()

@@ -125,6 +125,10 @@ func (c *Conn) Close(code int, reason string) {
 	c.Terminate()
 }
 
+// Closing tells that a close frame was sent, mostly in answer to the peer's. Read says so
+// as well, but its caller may hear of it after the peer, who is free to connect again.
+func (c *Conn) Closing() bool { return c.cork.closing.Load() }
+
 // Terminate cuts the connection: the peer sees 1006. A Close that is waiting for
 // the peer's close frame ends too; the library's own CloseNow would wait for it.
 func (c *Conn) Terminate() {

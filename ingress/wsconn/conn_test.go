@@ -51,6 +51,23 @@ func pair(t *testing.T, protocols ...string) (*wsconn.Conn, *websocket.Conn) {
 	return c, peer
 }
 
+// Closing is known before the peer has its close frame.
+func TestClosing(t *testing.T) {
+	c, peer := pair(t)
+	go func() { _, _ = c.Read() }()
+	for range 2 {
+		if err := c.WriteBatch(func(write func([]byte) error) error { return write([]byte("\x88\x00")) }); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := peer.Read(t.Context()); err != nil || c.Closing() {
+			t.Fatalf("while it is open: %v, closing %t", err, c.Closing())
+		}
+	}
+	if err := peer.Close(websocket.StatusNormalClosure, ""); err != nil || !c.Closing() {
+		t.Errorf("closed: %v, closing %t", err, c.Closing())
+	}
+}
+
 // Messages of every size and both kinds arrive whole; an idle connection's small
 // buffers do not show.
 func TestRead(t *testing.T) {

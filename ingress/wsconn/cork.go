@@ -3,6 +3,7 @@ package wsconn
 import (
 	"net"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -17,7 +18,12 @@ type corkConn struct {
 	corked bool
 	buf    *[]byte
 	held   []byte // the handshake's answer and what goes behind it, until release
+
+	closing atomic.Bool // a close frame went out
 }
+
+// closeFrame is the first byte of one. A frame of the library's own is one write.
+const closeFrame = 0x88
 
 // corkSize is where a batch is written out although it is not complete; a write
 // of that size passes by the buffer.
@@ -57,6 +63,9 @@ func (c *corkConn) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	if !c.corked {
+		if len(p) > 0 && p[0] == closeFrame {
+			c.closing.Store(true) // before the peer can see it
+		}
 		return c.Conn.Write(p)
 	}
 	if len(*c.buf)+len(p) > corkSize {
