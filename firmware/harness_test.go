@@ -14,9 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"mcpbroker/firmware/firmwaretest"
+	"mcpbroker/internal/leak"
 )
 
 // patience bounds every wait for another process. Only a failing test uses it
@@ -39,17 +38,7 @@ func inScratch(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	scratch = dir
-	code := m.Run()
-	for late := time.Now().Add(patience); ; {
-		err := goleak.Find()
-		if err == nil {
-			return code
-		}
-		if time.Now().After(late) {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-	}
+	return leak.Run(m)
 }
 
 func require(t *testing.T, program, debianPackage string) {

@@ -4,12 +4,11 @@ import (
 	"regexp"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"mcpbroker/brokertest"
+	"mcpbroker/internal/leak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 // connect is each way a provider reaches a slot.
 var connect = []struct {

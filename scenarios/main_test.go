@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"mcpbroker/internal/leak"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -41,12 +41,7 @@ func withBroker(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "build the broker: %v\n%s", err, out)
 		return 1
 	}
-	code := m.Run()
-	if err := goleak.Find(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return code
+	return leak.Run(m)
 }
 
 // fakeMode makes this test binary a broker with a fault.

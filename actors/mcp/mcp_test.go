@@ -3,10 +3,10 @@ package mcp
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"mcpbroker/internal/leak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 // Answers never come here; of notifications only what a newer one makes
 // worthless is coalesced, and only progress and log messages may be dropped.

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"mcpbroker/actors/mcp"
 	"mcpbroker/actors/msg"
@@ -25,9 +24,10 @@ import (
 	"mcpbroker/actors/slot"
 	"mcpbroker/actors/upstreams"
 	"mcpbroker/actors/wire"
+	"mcpbroker/internal/leak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 func equal(t testing.TB, what string, got, want any) {
 	t.Helper()

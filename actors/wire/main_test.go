@@ -3,7 +3,7 @@ package wire
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"mcpbroker/internal/leak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }

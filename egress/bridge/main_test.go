@@ -9,13 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"mcpbroker/brokertest"
 	"mcpbroker/egress/bridge"
+	"mcpbroker/internal/leak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 // patience is how long a test waits for what it expects, on a machine that is busy.
 const patience = 30 * time.Second

@@ -10,13 +10,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"mcpbroker/actors/mcp"
 	"mcpbroker/egress/eventstream"
+	"mcpbroker/internal/leak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 // open returns a stream whose writer is a goroutine.
 func open(w http.ResponseWriter, cfg eventstream.Config) *eventstream.Stream {

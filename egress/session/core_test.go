@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"mcpbroker/actors/mcp"
 	"mcpbroker/actors/msg"
 	"mcpbroker/actors/wire"
+	"mcpbroker/internal/leak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 var epoch = time.Unix(1_000_000, 0)
 

@@ -5,14 +5,13 @@ import (
 	"path/filepath"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"mcpbroker"
 	"mcpbroker/brokertest"
 	"mcpbroker/config"
+	"mcpbroker/internal/leak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 // tree writes files below a new directory; a name that ends with a slash is an
 // empty directory.

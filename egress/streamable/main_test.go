@@ -5,14 +5,13 @@ import (
 	"strconv"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"mcpbroker"
 	"mcpbroker/brokertest"
 	"mcpbroker/config"
+	"mcpbroker/internal/leak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 // configured starts a broker whose configuration is changed in place.
 func configured(t testing.TB, change func(*config.Config)) *brokertest.Broker {

@@ -13,10 +13,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"go.uber.org/goleak"
+	"mcpbroker/internal/leak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 func fixture(t testing.TB, name string) []byte {
 	t.Helper()

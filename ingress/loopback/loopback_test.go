@@ -8,16 +8,15 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"mcpbroker"
 	"mcpbroker/actors/msg"
 	"mcpbroker/actors/wire"
 	"mcpbroker/brokertest"
 	"mcpbroker/ingress/loopback"
+	"mcpbroker/internal/leak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 func equal(t testing.TB, what, got, want string) {
 	t.Helper()

@@ -15,15 +15,14 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"mcpbroker/actors/mcp"
 	"mcpbroker/actors/msg"
 	"mcpbroker/actors/rt"
 	"mcpbroker/actors/wire"
+	"mcpbroker/internal/leak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 // patience bounds waits that end at once unless something is wrong.
 const patience = 30 * time.Second

@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"mcpbroker/actors/mcp"
 	"mcpbroker/actors/msg"
 	"mcpbroker/actors/rt"
+	"mcpbroker/internal/leak"
 )
 
 // asChild names the behaviour of a test binary that was started as a child.
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 		behave(behaviour, os.Args[1:])
 		return
 	}
-	goleak.VerifyTestMain(m)
+	leak.Main(m)
 }
 
 const patience = 30 * time.Second

@@ -14,14 +14,14 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	"nhooyr.io/websocket"
 
 	"mcpbroker/actors/wire"
 	"mcpbroker/ingress/wsconn"
+	"mcpbroker/internal/leak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 const limit = 1 << 16
 

@@ -81,6 +81,7 @@ var imports = map[string][]string{
 	"bench":           nil,
 	"internal/arch":   nil,
 	"internal/script": nil,
+	"internal/leak":   nil,
 
 	// What clients of HTTP servers share.
 	"internal/idleconn": nil,
@@ -95,6 +96,7 @@ var externals = map[string][]string{
 	"github.com/coder/websocket":                    {"ingress/wsconn", "provider", "scenarios", "bench"},
 	"github.com/google/go-cmp/cmp":                  {"internal/script"},
 	"github.com/urfave/cli/v2":                      {"cmd/broker"},
+	"go.uber.org/goleak":                            {"internal/leak"},
 	"nhooyr.io/websocket":                           {"brokertest"}, // the independent peer
 }
 

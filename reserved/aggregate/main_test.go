@@ -7,9 +7,8 @@ import (
 	"os"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"mcpbroker/actors/wire"
+	"mcpbroker/internal/leak"
 )
 
 // The test binary is the upstream of the tests that need one: with this variable
@@ -20,7 +19,7 @@ const childEnv = "AGGREGATE_TEST_CHILD"
 func TestMain(m *testing.M) {
 	gate := os.Getenv(childEnv)
 	if gate == "" {
-		goleak.VerifyTestMain(m)
+		leak.Main(m)
 		return
 	}
 	c, err := net.Dial("tcp", gate)

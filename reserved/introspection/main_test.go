@@ -6,9 +6,8 @@ import (
 	"os"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"mcpbroker/actors/wire"
+	"mcpbroker/internal/leak"
 )
 
 // The test binary is the upstream of the tests that need one: with this variable
@@ -18,7 +17,7 @@ const childEnv = "INTROSPECTION_TEST_CHILD"
 func TestMain(m *testing.M) {
 	switch os.Getenv(childEnv) {
 	case "":
-		goleak.VerifyTestMain(m)
+		leak.Main(m)
 	case "serve":
 		fmt.Fprintln(os.Stderr, "serving")
 		serve()
