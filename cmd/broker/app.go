@@ -26,9 +26,9 @@ type program struct {
 	browse         func(page string) error // opens a page in a browser
 	// signals returns the channel that SIGINT and SIGTERM arrive on, and a
 	// function that ends their delivery.
-	signals func() (<-chan os.Signal, func())
-	poll    time.Duration // of watch and of logs --follow; 0 means their own
-	echo    time.Duration // a repeated signal counts as the same one; 0 means signalEcho
+	signals  func() (<-chan os.Signal, func())
+	poll     time.Duration // of watch and of logs --follow; 0 means their own
+	farewell time.Duration // for the end of a session; 0 means farewellTimeout
 }
 
 func newProgram() *program {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -39,8 +40,9 @@ type client struct {
 	session  string
 	revision string // negotiated; empty until the session is open
 	lastID   int
-	note     noteFunc // takes the notifications that come with an answer; may be nil
-	reached  bool     // there is somebody at the address
+	farewell time.Duration // bounds the end of the session
+	note     noteFunc      // takes the notifications that come with an answer; may be nil
+	reached  bool          // there is somebody at the address
 }
 
 // noteFunc takes a notification.
@@ -67,7 +69,7 @@ func (p *program) connect(ctx context.Context, at address, slot string) (*client
 	if err != nil {
 		return nil, err
 	}
-	c := &client{at: at, slot: slot, endpoint: endpoint, http: newHTTPClient(at.cert)}
+	c := &client{at: at, slot: slot, endpoint: endpoint, http: newHTTPClient(at.cert), farewell: cmp.Or(p.farewell, farewellTimeout)}
 	if err := c.open(ctx, p.version); err != nil {
 		c.close()
 		return nil, err
@@ -130,7 +132,7 @@ func (c *client) close() {
 	if c.session == "" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), farewellTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), c.farewell)
 	defer cancel()
 	if resp, err := c.do(ctx, http.MethodDelete, nil); err == nil {
 		_ = resp.Body.Close()

@@ -54,7 +54,7 @@ func TestNoBroker(t *testing.T) {
 		{"silence", func(_ http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body) // the server notices a client that leaves from then on
 			<-r.Context().Done()
-		}, 3, "Cannot reach a broker at $: no answer within 50ms (--timeout) to initialize" + advice},
+		}, 3, "Cannot reach a broker at $: no answer within 5s (--timeout) to initialize" + advice},
 		{"refusal over HTTP", func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusForbidden)
 			fmt.Fprint(w, `{"error":"invalid_origin","error_description":"This origin may not"}`)
@@ -75,7 +75,7 @@ func TestNoBroker(t *testing.T) {
 			b := newBench(t)
 			timeout := "30s"
 			if tt.name == "silence" {
-				timeout = "50ms"
+				timeout = "5s"
 			}
 			code := b.do("get", "slots", "--url", server.URL, "--timeout", timeout)
 			b.expect(t, code, tt.code, "", strings.ReplaceAll(tt.want, "$", server.URL))
@@ -101,13 +101,13 @@ func TestUnfitProvider(t *testing.T) {
 		"silence": {func(_ http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			<-r.Context().Done()
-		}, "no answer within 1s (--timeout) to initialize"},
+		}, "no answer within 5s (--timeout) to initialize"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(tt.serve)
 			defer server.Close()
 			b := newBench(t)
-			code := b.do("tools", "x", "--url", server.URL, "--timeout", "1s")
+			code := b.do("tools", "x", "--url", server.URL, "--timeout", "5s")
 			b.expect(t, code, 4, "", "The provider of slot \"x\" cannot be asked: "+tt.want+"\n")
 		})
 	}
@@ -121,7 +121,7 @@ func TestClientGivesUp(t *testing.T) {
 		signal              bool
 		code                int
 	}{
-		{"timeout", "1500ms", "no answer within 1.5s (--timeout)\n", false, 4},
+		{"timeout", "5s", "no answer within 5s (--timeout)\n", false, 4},
 		{"signal", "30s", "interrupted\n", true, 130},
 	}
 	for _, tt := range tests {

@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"math/big"
+	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -80,14 +81,19 @@ ok    npx            %[2]s/npx
 			fmt.Sprintf(`{"check":"PATH","status":"ok","text":"%[1]s/broker is this program; a desktop host may have a shorter PATH and need the whole path"},{"check":"npx","status":"ok","text":"%[1]s/npx"}]}`+"\n", dir), "")
 }
 
+// freePort is below the ports that systems give to sockets which ask for any: nobody
+// gets it meanwhile by chance.
 func freePort(t *testing.T) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		port := 10000 + mathrand.IntN(10000)
+		if l, err := net.Listen("tcp", fmt.Sprintf(":%d", port)); err == nil {
+			_ = l.Close()
+			return port
+		}
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port
+	t.Fatal("no port is free")
+	return 0
 }
 
 func TestDoctorCommands(t *testing.T) {

@@ -26,7 +26,7 @@ func TestGoSDKEveryTransport(t *testing.T) {
 		}},
 		{"bridge", "", func(slot string, _ *tap) mcp.Transport {
 			path, args := b.bridge(slot)
-			return &mcp.CommandTransport{Command: exec.Command(path, args...)}
+			return &mcp.CommandTransport{Command: exec.Command(path, args...), TerminateDuration: patience}
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

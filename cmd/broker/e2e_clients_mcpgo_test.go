@@ -36,7 +36,7 @@ func TestMCPGoEveryTransport(t *testing.T) {
 		}},
 		{"bridge", fullVisit(""), answers, func(slot string, _ *tap) (transport.Interface, error) {
 			path, args := b.bridge(slot)
-			return transport.NewStdio(path, nil, args...), nil
+			return transport.NewStdio(path, []string{"GORACE=atexit_sleep_ms=0"}, args...), nil // mcp-go waits 2 s for its end
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"os/exec"
@@ -25,8 +26,11 @@ func requireNginx(t *testing.T) string {
 }
 
 // proxyTimeout is after how much silence the proxy gives up. The broker comments
-// streams ten times as often.
-const proxyTimeout = time.Second
+// streams sooner, and a raw client has as long to answer its pings.
+const (
+	proxyTimeout = 10 * time.Second
+	keepAlive    = 4 * time.Second
+)
 
 // proxied runs a broker behind the nginx of docs/clients.md, which listens on a
 // Unix socket. The host in URLs does not matter.
@@ -34,7 +38,7 @@ func proxied(t *testing.T) (*broker, brokertest.DialFunc) {
 	t.Helper()
 	nginx := requireNginx(t)
 	p := newBroker(t, "--port", "0")
-	p.cmd.Env = append(p.cmd.Env, "MCP_BROKER_SERVER_REQUESTS=relay", "MCP_BROKER_KEEP_ALIVE_INTERVAL_MS=100")
+	p.cmd.Env = append(p.cmd.Env, "MCP_BROKER_SERVER_REQUESTS=relay", fmt.Sprintf("MCP_BROKER_KEEP_ALIVE_INTERVAL_MS=%d", keepAlive.Milliseconds()))
 	b := runBroker(p)
 
 	blocks := readClientsDoc(t).blocks("nginx")

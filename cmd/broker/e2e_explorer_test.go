@@ -3,6 +3,7 @@ package main_test
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -69,14 +70,14 @@ func (x *explorer) refused(method string, params object, code int, message strin
 	}
 }
 
-// notified waits for a notification; others that came before are forgotten.
+// notified waits for a notification; others are kept for later.
 func (x *explorer) notified(method string, params object) {
 	x.t.Helper()
 	want := event{"event": "notification", "method": method, "params": params}
 	for {
 		for i, e := range x.heard {
 			if reflect.DeepEqual(e, want) {
-				x.heard = x.heard[i+1:]
+				x.heard = slices.Delete(x.heard, i, i+1)
 				return
 			}
 		}
@@ -84,7 +85,7 @@ func (x *explorer) notified(method string, params object) {
 		if e["event"] != "notification" {
 			x.t.Fatalf("the client reports %v, want the notification %s", e, method)
 		}
-		x.heard = append(x.heard[:0], e)
+		x.heard = append(x.heard, e)
 	}
 }
 

@@ -10,14 +10,14 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"mcpbroker/provider"
 )
 
 // unread gives a process a pipe for standard error that is read up to the banner's last
-// line, and further once resume is called.
-func unread(p *process) (resume func()) {
+// line, and further once resume is called. rest waits for the last byte, behind the end
+// of the process.
+func unread(p *process) (resume, rest func()) {
 	p.t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -42,16 +42,17 @@ func unread(p *process) (resume func()) {
 		_ = r.Close()
 		<-through
 	})
-	return func() { close(read) }
+	return func() { close(read) }, func() { _ = w.Close(); <-through }
 }
 
-// refuseUpgrades has the broker log n refusals, of some 500 bytes each.
-func refuseUpgrades(t *testing.T, b *broker, n int) {
+// refuseUpgrades has the broker log refusals, numbered from one number up to another, of
+// some 500 bytes each.
+func refuseUpgrades(t *testing.T, b *broker, from, to int) {
 	t.Helper()
 	client := &http.Client{Timeout: patience}
 	defer client.CloseIdleConnections()
 	padding := strings.Repeat("x", 300)
-	for i := range n {
+	for i := from; i < to; i++ {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("http://127.0.0.1:%s/provider?n=%d&%s", b.port, i, padding), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -76,12 +77,12 @@ func refuseUpgrades(t *testing.T, b *broker, n int) {
 func TestStandardErrorIsNotRead(t *testing.T) {
 	const refusals = 2000
 	p := newBroker(t, "--port", "0")
-	resume := unread(p)
+	resume, rest := unread(p)
 	b := runBroker(p)
 	b.await(b.stderr, `Ctrl\+C stops the broker\n`)
 	slow := startSlow(t, b.direct("slow"))
 	session := newSession(t, b.mcp("slow"))
-	refuseUpgrades(t, b, refusals)
+	refuseUpgrades(t, b, 0, refusals)
 
 	// the slot's actor logs that a second provider is refused
 	second := provider.NewServer("second", "1.0.0").Serve
@@ -96,17 +97,23 @@ func TestStandardErrorIsNotRead(t *testing.T) {
 		`{"jsonrpc":"2.0","id":"s","result":{"content":[{"type":"text","text":"done"}]}}`)
 
 	resume()
-	dropped := b.await(b.stderr, `(?m)^\[mcp-broker\] (\d+) log lines were dropped: standard error did not take them in time$`)
+	b.await(b.stderr, droppedLines)
+	refuseUpgrades(t, b, refusals, refusals+1)
+	b.await(b.stderr, fmt.Sprintf(`REFUSED path="/provider\?n=%d&`, refusals)) // behind all that waited
 	b.signal(syscall.SIGTERM)
-	if code := b.exit(10 * time.Second); code != 0 {
-		t.Errorf("exit code %d", code)
+	b.stops()
+	rest()
+	log := b.stderr.String()
+	if !strings.Contains(log, "[mcp-broker] SIGTERM received, stopping\n") {
+		t.Errorf("standard error ends in %q", log[max(0, len(log)-400):])
 	}
-	b.await(b.stderr, `\[mcp-broker\] SIGTERM received, stopping\n`)
-	expectRefusals(t, b.stderr.String(), refusals, dropped[1])
+	expectRefusals(t, log, refusals+1)
 }
 
+const droppedLines = `(?m)^\[mcp-broker\] (\d+) log lines were dropped: standard error did not take them in time$`
+
 // expectRefusals finds each line of refuseUpgrades whole, in order, or counted as dropped.
-func expectRefusals(t *testing.T, log string, n int, dropped string) {
+func expectRefusals(t *testing.T, log string, n int) {
 	t.Helper()
 	line := regexp.MustCompile(`^\[broker\] ws upgrade REFUSED path="/provider\?n=(\d+)&x{300}": .*\n$`)
 	seen, last := 0, -1
@@ -124,7 +131,11 @@ func expectRefusals(t *testing.T, log string, n int, dropped string) {
 		}
 		seen, last = seen+1, number
 	}
-	missing, _ := strconv.Atoi(dropped)
+	missing := 0
+	for _, m := range regexp.MustCompile(droppedLines).FindAllStringSubmatch(log, -1) {
+		number, _ := strconv.Atoi(m[1])
+		missing += number
+	}
 	if lost := n - seen; lost <= 0 || lost > missing {
 		t.Errorf("%d of %d lines are missing, and %d are said to be dropped", lost, n, missing)
 	}

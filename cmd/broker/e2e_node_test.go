@@ -109,6 +109,8 @@ func startNode(t *testing.T, script string, args ...string) *nodePeer {
 		t.Fatal(err)
 	}
 	p := &nodePeer{process: command(t, node, append([]string{script}, args...)...), events: make(chan event, 64)}
+	// The SDK sends SIGTERM to a child that has not ended 2 s after its input.
+	p.cmd.Env = append(p.cmd.Env, "GORACE=atexit_sleep_ms=0")
 	if err := os.CopyFS(p.cmd.Dir, scripts{os.DirFS(nodeDir)}); err != nil {
 		t.Fatalf("copy the Node scripts: %v", err)
 	}

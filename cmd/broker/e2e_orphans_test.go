@@ -37,7 +37,7 @@ func TestNoOrphans(t *testing.T) {
 			}
 			b.signal(s)
 			b.exit(patience)
-			if err := reader.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+			if err := reader.SetReadDeadline(time.Now().Add(patience)); err != nil {
 				t.Fatal(err)
 			}
 			if rest, err := io.ReadAll(reader); err != nil || len(rest) > 0 {

@@ -18,7 +18,7 @@ import (
 
 // patience bounds every wait for another process. Only a failing test uses it
 // up.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // cacheDir is where things that are costly to make stay between runs.
 func cacheDir() (string, error) {
@@ -127,7 +127,7 @@ func command(t *testing.T, path string, args ...string) *process {
 	}
 	p.cmd.Dir = t.TempDir()
 	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
-	p.cmd.WaitDelay = time.Second
+	p.cmd.WaitDelay = 10 * time.Second // its last words may be read late
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "MCP_BROKER_") {
 			p.cmd.Env = append(p.cmd.Env, v)
@@ -182,15 +182,31 @@ func (p *process) exit(within time.Duration) int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
+// stops waits for a broker to end by itself, in order: with exit code 0, and within the
+// time it gives itself (F-14).
+func (p *process) stops() {
+	p.t.Helper()
+	code := p.exit(patience)
+	if said := p.stderr.String(); code != 0 || strings.Contains(said, "not everything ended within") {
+		p.t.Errorf("%s exited with %d; its standard error ends in %q", p.name, code, said[max(0, len(said)-400):])
+	}
+}
+
 // await waits until the output contains a match and returns its submatches.
 func (p *process) await(tr *transcript, pattern string) []string {
+	p.t.Helper()
+	return p.awaitBehind(tr, 0, pattern)
+}
+
+// awaitBehind is await for what comes behind the first bytes of the output.
+func (p *process) awaitBehind(tr *transcript, known int, pattern string) []string {
 	p.t.Helper()
 	re := regexp.MustCompile(pattern)
 	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
 	defer cancel()
 	for exited := p.exited; ; {
 		text, changed := tr.snapshot()
-		if m := re.FindStringSubmatch(text); m != nil {
+		if m := re.FindStringSubmatch(text[known:]); m != nil {
 			return m
 		}
 		if exited == nil {
@@ -236,7 +252,7 @@ func runBroker(p *process) *broker {
 	return &broker{process: p, port: m[1]}
 }
 
-// restart runs another broker on the port of one that has ended.
+// restart runs another broker on the port of one that has ended, which is a freePort.
 func (b *broker) restart(args ...string) *broker {
 	b.t.Helper()
 	<-b.exited

@@ -42,6 +42,22 @@ func (p *nodePeer) expectError(slot string, parts ...string) {
 	}
 }
 
+// expectBack is expect for the slots of a shared socket to open again. Each attempt that
+// came too early is reported as an error and a close of each.
+func (p *nodePeer) expectBack(slots ...string) {
+	p.t.Helper()
+	first := p.next()
+	for first["event"] == "error" || first["event"] == "close" {
+		first = p.next()
+	}
+	if diff := cmp.Diff(event{"event": "open", "slot": slots[0]}, first); diff != "" {
+		p.t.Fatalf("line of the Node script (-want +got):\n%s", diff)
+	}
+	for _, slot := range slots[1:] {
+		p.expect(event{"event": "open", "slot": slot})
+	}
+}
+
 // newSession opens a session on a slot whose provider has opened.
 func newSession(t *testing.T, url string) *brokertest.Client {
 	t.Helper()
@@ -81,6 +97,7 @@ func TestProviderSDKDirect(t *testing.T) {
 	first.tell("close pump-1")
 	first.expectError("pump-1", "closed with code 1005")
 	first.expect(event{"event": "close", "slot": "pump-1"})
+	b.await(b.stderr, `provider "pump-1" disconnected after`) // the broker may learn of it last
 	third := startNode(t, "provider.mjs", "direct", b.direct("pump-1"), "pump-1")
 	third.expect(event{"event": "open", "slot": "pump-1"})
 	expectAnswer(t, c, servedBy("pump-1 by direct"))
@@ -106,7 +123,7 @@ func TestProviderSDKMultiplex(t *testing.T) {
 // spec 00, provider lifecycle: SIGKILL is 1006 to both transports; on the same
 // port again, the multiplexed one comes back by itself, the dedicated one never.
 func TestProviderSDKSurvivesRestart(t *testing.T) {
-	b := startBroker(t)
+	b := startBroker(t, "--port", freePort(t))
 	direct := startNode(t, "provider.mjs", "direct", b.direct("pump-1"), "pump-1")
 	shared := startNode(t, "provider.mjs", "multiplex", b.multiplex(), "scene", "lamp")
 	direct.expect(event{"event": "open", "slot": "pump-1"})
@@ -119,7 +136,7 @@ func TestProviderSDKSurvivesRestart(t *testing.T) {
 	shared.expect(event{"event": "close", "slot": "scene"}, event{"event": "close", "slot": "lamp"})
 
 	b = b.restart()
-	shared.expect(event{"event": "open", "slot": "scene"}, event{"event": "open", "slot": "lamp"})
+	shared.expectBack("scene", "lamp")
 	expectAnswer(t, newSession(t, b.mcp("scene")), servedBy("scene by multiplex"))
 	expectAnswer(t, newSession(t, b.mcp("lamp")), servedBy("lamp by multiplex"))
 	expectAnswer(t, newEmptySession(t, b.mcp("pump-1")), `{"jsonrpc":"2.0","id":"q","error":{"code":-32000,"message":"Provider \"pump-1\" not connected"}}`)

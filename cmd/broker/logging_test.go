@@ -30,7 +30,7 @@ groups a=1 g.b=2 g.c=3 g.h.d=4
 forged\n[broker] line\x1b[31m k\n="v\nw"
 same inline=true
 `
-	lines.flush(flushPatience)
+	lines.flush(time.Minute)
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -180,7 +180,7 @@ func TestLogQueueConcurrent(t *testing.T) {
 		})
 	}
 	group.Wait()
-	q.flush(flushPatience)
+	q.flush(time.Minute)
 	var next [writers]int
 	for line := range strings.Lines(b.String()) {
 		var who, n int

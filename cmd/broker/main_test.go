@@ -12,18 +12,19 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"mcpbroker"
 	"mcpbroker/config"
+	"mcpbroker/internal/leak"
 	"mcpbroker/provider"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 // output is a writer that tests can wait on.
 type output struct {
@@ -143,7 +144,7 @@ func newBench(t *testing.T) *bench {
 	t.Chdir(t.TempDir())
 	b := &bench{out: newOutput(), err: newOutput(), signal: make(chan os.Signal, 2), server: newFakeServer()}
 	b.program = &program{
-		stdout: b.out, stderr: b.err, version: "1.2.3",
+		stdout: b.out, stderr: b.err, version: "1.2.3", farewell: time.Minute,
 		newServer: func(cfg *config.Config, _ *slog.Logger, _ string) (server, error) {
 			b.server.cfg = cfg
 			return b.server, nil

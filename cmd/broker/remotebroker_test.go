@@ -105,7 +105,7 @@ func TestCallProgressRealBroker(t *testing.T) {
 	for !strings.Contains(bench.err.String(), "progress 1/3\n") {
 		select {
 		case <-bench.err.changed:
-		case <-time.After(10 * time.Second):
+		case <-time.After(30 * time.Second):
 			t.Fatalf("no progress; standard error %q", bench.err)
 		}
 	}

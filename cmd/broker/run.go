@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -209,7 +208,7 @@ func (p *program) stop(log *slog.Logger, b server, signals <-chan os.Signal, fir
 			}
 			return err == nil
 		case s := <-signals:
-			if first.echoedBy(s, cmp.Or(p.echo, signalEcho)) {
+			if first.echoedBy(s) {
 				continue
 			}
 			log.Warn(fmt.Sprintf("[mcp-broker] %s received again, not waiting any longer", signalName(s)))

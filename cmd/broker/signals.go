@@ -15,6 +15,6 @@ type arrival struct {
 	at     time.Time
 }
 
-func (a arrival) echoedBy(s os.Signal, within time.Duration) bool {
-	return s == a.signal && time.Since(a.at) < within
+func (a arrival) echoedBy(s os.Signal) bool {
+	return s == a.signal && time.Since(a.at) < signalEcho
 }

@@ -48,7 +48,7 @@ var timestamp = regexp.MustCompile(`(?m)^\S+T\S+  `)
 // await waits until standard output is what is wanted, times left out.
 func (w *watching) await(want string) {
 	w.t.Helper()
-	patience := time.After(10 * time.Second)
+	patience := time.After(30 * time.Second)
 	for {
 		got := timestamp.ReplaceAllString(w.b.out.String(), "")
 		if got == want {
