@@ -32,7 +32,7 @@ const (
 	NoteTimeout     = 10 * time.Second
 	readAhead       = 16              // lines read and not yet looked at
 	deleteTimeout   = time.Second     // for the end of the session
-	goodbyeTimeout  = 2 * time.Second // for that, and for a host that does not read
+	goodbyeTimeout  = 2 * time.Second // for a host that does not read: for what is on its way, and for the last message
 )
 
 // Config of a bridge.
@@ -99,6 +99,8 @@ func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) error {
 	b.end(context.WithoutCancel(ctx))
 
 	close(b.out)
+	late := time.NewTimer(goodbyeTimeout) // for the last message, which the writer has in hand
+	defer late.Stop()
 	select {
 	case err := <-written:
 		select {
@@ -107,7 +109,7 @@ func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) error {
 		default:
 		}
 		return err
-	case <-b.abandoned:
+	case <-late.C:
 		return errors.New("write to the host: it does not read its last messages")
 	}
 }

@@ -42,7 +42,7 @@ type bounds struct {
 }
 
 var defaultBounds = bounds{
-	outbox: 16 << 20, stalled: time.Minute, hint: 500 * time.Millisecond, exit: 250 * time.Millisecond,
+	outbox: 16 << 20, stalled: time.Minute, hint: 500 * time.Millisecond, exit: time.Second,
 	rest: 2 * time.Second, killed: 2 * time.Second, drain: 2 * time.Second,
 }
 
