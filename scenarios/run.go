@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"mcpbroker/internal/freeport"
 )
 
 //go:embed *.toml
@@ -149,7 +151,7 @@ func (o Options) variables() (set map[string]any, release func(), err error) {
 	switch {
 	case o.AnyPort:
 		var port int
-		if port, release, err = freePort(); err != nil {
+		if port, release, err = freeport.Reserve(2); err != nil {
 			return nil, nil, err
 		}
 		set["port"] = int64(port)

@@ -8,7 +8,6 @@ import (
 	"encoding/pem"
 	"fmt"
 	"math/big"
-	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -21,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mcpbroker/config"
+	"mcpbroker/internal/freeport"
 )
 
 func (f findings) String() string {
@@ -85,15 +85,12 @@ ok    npx            %[2]s/npx
 // gets it meanwhile by chance.
 func freePort(t *testing.T) int {
 	t.Helper()
-	for range 100 {
-		port := 10000 + mathrand.IntN(10000)
-		if l, err := net.Listen("tcp", fmt.Sprintf(":%d", port)); err == nil {
-			_ = l.Close()
-			return port
-		}
+	port, release, err := freeport.Reserve(1)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("no port is free")
-	return 0
+	t.Cleanup(release)
+	return port
 }
 
 func TestDoctorCommands(t *testing.T) {

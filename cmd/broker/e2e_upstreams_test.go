@@ -7,8 +7,6 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"fmt"
-	mathrand "math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -21,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"mcpbroker/brokertest"
+	"mcpbroker/internal/freeport"
 )
 
 // serversDir locks the MCP servers that are run as upstreams.
@@ -67,15 +66,12 @@ func (b *broker) verdict(slot, verdict string) {
 // to sockets which ask for any: nobody gets it meanwhile by chance.
 func freePort(t *testing.T) string {
 	t.Helper()
-	for range 100 {
-		port := strconv.Itoa(10000 + mathrand.IntN(10000))
-		if l, err := net.Listen("tcp", ":"+port); err == nil {
-			_ = l.Close()
-			return port
-		}
+	port, release, err := freeport.Reserve(1)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("no port is free")
-	return ""
+	t.Cleanup(release)
+	return strconv.Itoa(port)
 }
 
 // everythingHTTP runs the reference server over Streamable HTTP.

@@ -2,7 +2,6 @@ package bridge_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"mcpbroker/brokertest"
 	"mcpbroker/config"
 	"mcpbroker/egress/bridge"
+	"mcpbroker/internal/freeport"
 )
 
 // bridged starts a broker with a provider on slot "s" and a host that has done its
@@ -196,34 +196,15 @@ func nobody(t testing.TB) *net.TCPAddr {
 	return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: quietPort(t)}
 }
 
-// quietPort finds a port that stays free while no broker listens on it: it is below
-// those that a system gives to whoever takes any, and other tests respect the mark,
-// which is the UDP port of the same number.
+// quietPort is a port that stays free while no broker listens on it.
 func quietPort(t testing.TB) int {
 	t.Helper()
-	const first, last, attempts = 20000, 32767, 100
-	var err error
-	for range attempts {
-		port := first + rand.IntN(last-first)
-		if err = mark(t, net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
-			return port
-		}
-	}
-	t.Fatalf("find a free port: %v", err)
-	return 0
-}
-
-func mark(t testing.TB, address string) error {
-	taken, err := net.ListenPacket("udp", address)
+	port, release, err := freeport.Reserve(1)
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = taken.Close() })
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return err
-	}
-	return l.Close()
+	t.Cleanup(release)
+	return port
 }
 
 // The wait of initialize ends with its time, or with the host; the answer says what was

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -56,13 +55,6 @@ func (b *broker) answer(id string) string {
 			return text
 		}
 	}
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	listener := listen(t)
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port
 }
 
 // startReference runs the server in one of its modes until it listens.

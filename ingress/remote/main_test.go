@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -19,6 +18,7 @@ import (
 	"mcpbroker/actors/msg"
 	"mcpbroker/actors/rt"
 	"mcpbroker/actors/wire"
+	"mcpbroker/internal/freeport"
 	"mcpbroker/internal/leak"
 )
 
@@ -256,17 +256,24 @@ func newServer(t *testing.T) *server {
 	return serveOn(t, listen(t))
 }
 
-// listen takes a port below those that systems give to sockets which ask for any: while it
-// is closed nobody gets it by chance.
+// listen takes a port that nobody gets by chance while it is closed.
 func listen(t *testing.T) net.Listener {
 	t.Helper()
-	for range 100 {
-		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10000+rand.IntN(10000))); err == nil {
-			return l
-		}
+	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", freePort(t)))
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("no port is free")
-	return nil
+	return l
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	port, release, err := freeport.Reserve(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(release)
+	return port
 }
 
 func serveOn(t *testing.T, listener net.Listener) *server {

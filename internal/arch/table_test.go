@@ -77,11 +77,14 @@ var imports = map[string][]string{
 	"cmd/broker": {".", "actors/wire", "config", "egress/bridge", "ingress/bundle", "provider", "scenarios"},
 	"brokertest": {".", "actors/msg", "actors/wire", "provider"},
 	// Scenarios look at a broker from outside; actors/msg describes its slots.
-	"scenarios":       {".", "actors/msg", "provider"},
+	"scenarios":       {".", "actors/msg", "provider", "internal/freeport"},
 	"bench":           nil,
 	"internal/arch":   nil,
 	"internal/script": nil,
 	"internal/leak":   nil,
+
+	// For servers of scenarios and tests.
+	"internal/freeport": nil,
 
 	// What clients of HTTP servers share.
 	"internal/idleconn": nil,
