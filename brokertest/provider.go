@@ -78,7 +78,7 @@ type Loop struct {
 
 var _ provider.Peer = (*Loop)(nil)
 
-// Loopback attaches a provider in the broker's process.
+// Loopback attaches a provider in the broker's process and waits until the slot is held.
 func (b *Broker) Loopback(t testing.TB, slot string) *Loop {
 	t.Helper()
 	l := &Loop{t: t, frames: make(chan string, 4096), closed: make(chan string, 1)}
@@ -88,6 +88,7 @@ func (b *Broker) Loopback(t testing.TB, slot string) *Loop {
 	}
 	l.port = port
 	t.Cleanup(func() { _ = port.Close() })
+	b.Connected(t, slot)
 	return l
 }
 

@@ -71,6 +71,7 @@ func TestTakeoverByLiveness(t *testing.T) {
 		v := startVirtual(t, slot.Config{HeartbeatInterval: 8 * time.Second, Takeover: slot.Liveness, RequestTimeout: time.Hour}, nil)
 		old := brokertest.RawVia(t, "ws://virtual/provider/s", v.listener.dial)
 		old.Text(`{"jsonrpc":"2.0","method":"notifications/register","params":{"aggregate":true}}`)
+		synctest.Wait()
 		c := v.client("s")
 		reply := c.Start(brokertest.InitializeFrame)
 		if _, _, err := old.Read(); err != nil {
