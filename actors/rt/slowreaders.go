@@ -1,6 +1,7 @@
 package rt
 
 import (
+	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -31,14 +32,14 @@ type SlowReport struct {
 func (r *SlowReaders) Closed() { r.closed.Add(1) }
 
 // Dropping returns what the outbox of one client calls when it drops messages. The
-// first time it is logged, for this client: who names it, like `a client of slot "x"`.
+// first time it is logged, for this client: who is what it is, like "an SSE stream".
 func (r *SlowReaders) Dropping(log *slog.Logger, who, slot string) func(n int) {
 	var told atomic.Bool
 	return func(n int) {
 		r.dropped.Add(uint64(n))
 		r.last.Store(&Drop{Slot: slot, At: time.Now()})
 		if !told.Swap(true) {
-			log.Warn("[broker] " + who + " falls behind: progress and log messages that it does not read are dropped")
+			log.Warn(fmt.Sprintf(`[broker] %s of slot "%s" falls behind: progress and log messages that it does not read are dropped`, who, slot))
 		}
 	}
 }

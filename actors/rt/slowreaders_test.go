@@ -24,6 +24,6 @@ func TestSlowReaders(t *testing.T) {
 		r.Closed()
 		expect(t, "report", r.Report(), SlowReport{Closed: 1, Dropped: 4, Last: Drop{Slot: "a", At: time.Now()}})
 		expect(t, "lines", strings.Count(lines.String(), "\n"), 2)
-		expect(t, "lines about client one", strings.Count(lines.String(), "client one falls behind"), 1)
+		expect(t, "lines about client one", strings.Count(lines.String(), `[broker] client one of slot \"a\" falls behind`), 1)
 	})
 }

@@ -87,7 +87,7 @@ func (s *Server) ServeStream(w http.ResponseWriter, r *http.Request, slot string
 	}
 	e.stream = eventstream.Open(w, eventstream.Config{
 		Lead: s.endpoint(e), KeepAlive: s.cfg.KeepAlive, Run: s.sys.Go,
-		Dropped: s.slow.Dropping(s.sys.Log(), fmt.Sprintf(`an SSE stream of slot "%s"`, slot), slot),
+		Dropped: s.slow.Dropping(s.sys.Log(), "an SSE stream", slot),
 		TooSlow: func() { s.tooSlow(slot) },
 	})
 	defer context.AfterFunc(e.ended, e.stream.End)()

@@ -53,7 +53,7 @@ func newBridge(s *Server, slot string, limit int, lines *wire.LineReader, out io
 		Run:     func(fn func()) { go fn() }, // not a job of the system: it may block for good
 		Write:   b.write,
 		Failed:  func(err error) { b.fault("write", err); b.close() },
-		Dropped: s.slow.Dropping(s.sys.Log(), fmt.Sprintf(`the stdio host of slot "%s"`, slot), slot),
+		Dropped: s.slow.Dropping(s.sys.Log(), "the stdio host", slot),
 		Overrun: func() { b.tooSlow(); b.close() },
 	})
 	return b

@@ -16,7 +16,7 @@ func (s *Server) listen(w http.ResponseWriter, r *http.Request, e *entry) {
 	w.Header().Set(sessionHeader, e.id)
 	st := eventstream.Open(w, eventstream.Config{
 		Lead: []byte(": open\n\n"), KeepAlive: s.cfg.KeepAlive, Run: s.sys.Go,
-		Dropped: s.slow.Dropping(s.sys.Log(), `a Streamable HTTP stream of slot "`+e.slot+`"`, e.slot),
+		Dropped: s.slow.Dropping(s.sys.Log(), "a Streamable HTTP stream", e.slot),
 		TooSlow: func() { s.tooSlow(e) },
 	})
 	e.ref.Send(streamOpened(r, st))

@@ -47,7 +47,7 @@ func newClient(s *Server, conn *wsconn.Conn, slot string) *client {
 		Limit: OutboxBytes, Run: s.sys.Go,
 		Write:   c.write,
 		Failed:  c.writeFailed,
-		Dropped: s.slow.Dropping(s.sys.Log(), fmt.Sprintf(`a WebSocket client of slot "%s"`, slot), slot),
+		Dropped: s.slow.Dropping(s.sys.Log(), "a WebSocket client", slot),
 		Overrun: c.tooSlow,
 	})
 	return c
